@@ -193,6 +193,13 @@ pub fn open_reader(name: &str, reader: impl Read, options: &OpenOptions) -> Resu
     of_trees(Session::new(options), &[tree], options, &options.placements(), options.reading())
 }
 
+/// Opens a file that is a copy of what `name` names.
+pub(crate) fn open_copy(name: &str, copy: &Path, options: &OpenOptions) -> Result<Session, OpenError> {
+    let mut tree = Tree::open_with(copy, &options.tree())?;
+    name.clone_into(&mut tree.name);
+    of_trees(Session::new(options), &[tree], options, &options.placements(), options.reading())
+}
+
 /// Creates the session of all opened trees.
 fn of_trees(
     mut session: Session,

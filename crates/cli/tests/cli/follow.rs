@@ -130,7 +130,8 @@ fn statistics_at_the_end() {
 #[test]
 fn what_cannot_be_followed() {
     let packed = root().join("examples/hello-dotnet/hello.nettrace.zst");
-    ichnos(["cat", "--follow", text(&packed)]).expect(2, &["--follow: nettrace files are followed only"]);
+    ichnos(["cat", "--follow", text(&packed)])
+        .expect(2, &["--follow: nettrace files that are compressed or in a directory"]);
     ichnos(["cat", "--interval", "1s", "x"]).expect(2, &["--follow"]);
     ichnos(["cat", "--follow", "--tail", "3", "x"]).expect(2, &["cannot be used with"]);
 }
@@ -176,12 +177,19 @@ fn pipes() {
     drop(pipe);
     assert!(following.line().contains("n = 4"));
     assert_eq!(following.child.wait().unwrap().code(), Some(0));
+    // What is no trace has the name of the standard input, not of its copy.
+    let mut command = crate::support::command();
+    command.args(["cat", "--follow", "-"]).stdin(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"this is not a trace").unwrap();
+    let messages = String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap();
+    assert!(messages.contains("stdin: ") && !messages.contains("/stdin"), "{messages}");
     // The standard input, of a format that is read record by record.
     let file = fs::read(root().join("examples/hello-dotnet/hello.nettrace.zst")).unwrap();
     let bytes = zstd::decode_all(&*file).unwrap();
     let whole = directory.join("whole.nettrace");
     fs::write(&whole, &bytes).unwrap();
-    let mut command = command();
+    let mut command = crate::support::command();
     command.args(["cat", "--follow", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut input = child.stdin.take().unwrap();

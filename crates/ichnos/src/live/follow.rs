@@ -27,10 +27,10 @@ mod new_events;
 mod spooled_pipe;
 mod watcher;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, TryRecvError, channel, sync_channel};
 use std::time::{Duration, Instant};
 
 use ichnos_io::FormatInfo;
@@ -87,25 +87,60 @@ pub fn open(
     };
     // All are read from now on.
     let pipes: Vec<_> = pipes.into_iter().map(spool).collect::<Result<_, FollowError>>()?;
-    let mut traces = Vec::new();
+    let mut openings: Vec<Opening> = Vec::new();
     #[cfg(feature = "nettrace")]
     let files = {
         let wants_nettrace = options.format.as_deref().is_none_or(|format| format == "nettrace");
         let is_nettrace = |path: &PathBuf| wants_nettrace && is_nettrace(path);
         let (nettrace, files): (Vec<_>, Vec<_>) = files.into_iter().partition(is_nettrace);
         for path in nettrace {
-            let name = path.to_string_lossy();
-            traces.push(NettraceFeed::open(&path, &name, None, &options.reading_at(&name), live)?);
+            let (options, live) = (options.clone(), live.clone());
+            openings.push(Box::new(move || {
+                let name = path.to_string_lossy();
+                NettraceFeed::open(&path, &name, None, &options.reading_at(&name), &live)
+            }));
         }
         files
     };
     if !files.is_empty() {
-        traces.push(FollowFeed::open(files, options, follow, live)?.into_trace(live.clone()));
+        let (options, follow, live) = (options.clone(), follow.clone(), live.clone());
+        openings.push(Box::new(move || {
+            Ok(FollowFeed::open(files, &options, &follow, &live)?.into_trace(live.clone()))
+        }));
     }
     for (path, pipe) in pipes {
-        traces.push(open_pipe(&path, pipe, options, follow, live)?);
+        let (options, follow, live) = (options.clone(), follow.clone(), live.clone());
+        openings.push(Box::new(move || open_pipe(&path, pipe, &options, &follow, &live)));
     }
-    Ok(traces)
+    open_all(openings)
+}
+
+/// Waits for a trace, and opens it.
+type Opening = Box<dyn FnOnce() -> Result<LiveTrace, FollowError> + Send>;
+
+/// Opens inputs at the same time, because each can take long. Leaves out those without a trace when they are stopped.
+fn open_all(openings: Vec<Opening>) -> Result<Vec<LiveTrace>, FollowError> {
+    let (sender, opened) = channel();
+    let is_none = openings.is_empty();
+    for (place, opening) in openings.into_iter().enumerate() {
+        let sender = sender.clone();
+        // Nobody waits for it after an error of another one.
+        let open = move || drop(sender.send((place, opening())));
+        std::thread::Builder::new().name("open".to_owned()).spawn(open).map_err(FollowError::Thread)?;
+    }
+    drop(sender);
+    let mut traces = BTreeMap::new();
+    for (place, trace) in opened {
+        match trace {
+            Ok(trace) => drop(traces.insert(place, trace)),
+            Err(FollowError::Stopped) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    if traces.is_empty() && !is_none {
+        return Err(FollowError::Stopped);
+    }
+    Ok(traces.into_values().collect())
 }
 
 /// Follows a pipe.
@@ -121,7 +156,8 @@ fn open_pipe(
     if !pipe.wait_for(BEGINNING, live) {
         return Err(FollowError::Stopped);
     }
-    let name = path.display().to_string();
+    // As without `--follow`.
+    let name = if path == Path::new("-") { "stdin".to_owned() } else { path.display().to_string() };
     let copy = pipe.path().to_owned();
     #[cfg(feature = "nettrace")]
     if is_nettrace(&copy) {
@@ -129,8 +165,9 @@ fn open_pipe(
     }
     let mut follow = follow.clone();
     follow.has_ended = Arc::new(pipe.end());
-    let mut feed = FollowFeed::open(vec![copy], options, &follow, live)?;
-    (feed.name, feed.pipe) = (name, Some(pipe));
+    let inputs = Inputs::new(vec![copy], options.clone(), &follow).named(name);
+    let mut feed = FollowFeed::open_inputs(inputs, live)?;
+    feed.pipe = Some(pipe);
     Ok(feed.into_trace(live.clone()))
 }
 
@@ -158,25 +195,11 @@ impl FollowFeed {
         follow: &FollowOptions,
         live: &LiveOptions,
     ) -> Result<Self, FollowError> {
-        let mut inputs = Inputs::new(paths, options.clone(), follow);
-        let stopped = || live.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
-        let session = loop {
-            if let Some(session) = inputs.open_changed()?
-                && has_streams(&session)
-            {
-                break session;
-            }
-            if (follow.has_ended)() {
-                break inputs.open_finished()?;
-            }
-            let wait = Instant::now();
-            while wait.elapsed() < inputs.pause() {
-                if stopped() {
-                    return Err(FollowError::Stopped);
-                }
-                std::thread::sleep(PAUSE.min(inputs.pause()));
-            }
-        };
+        Self::open_inputs(Inputs::new(paths, options.clone(), follow), live)
+    }
+
+    fn open_inputs(mut inputs: Inputs, live: &LiveOptions) -> Result<Self, FollowError> {
+        let session = wait_for_trace(&mut inputs, live)?;
         session.reader()?;
         let formats = session.traces().iter().map(|trace| trace.format());
         let is_read_once =
@@ -219,6 +242,28 @@ impl FollowFeed {
     pub fn into_trace(self, live: LiveOptions) -> LiveTrace {
         let (format, name, stream) = (self.format, self.name.clone(), Arc::clone(&self.stream));
         LiveTrace::new(format, name, stream, Box::new(self), live)
+    }
+}
+
+/// Waits until there is a data stream. When it is stopped, the inputs do not grow any more.
+fn wait_for_trace(inputs: &mut Inputs, live: &LiveOptions) -> Result<Session, FollowError> {
+    loop {
+        if let Some(session) = inputs.open_changed()?
+            && has_streams(&session)
+        {
+            return Ok(session);
+        }
+        if (inputs.follow.has_ended)() {
+            return Ok(inputs.open_finished()?);
+        }
+        let wait = Instant::now();
+        while wait.elapsed() < inputs.pause() {
+            if live.is_stopped() {
+                let finished = inputs.open_finished().ok();
+                return finished.filter(has_streams).ok_or(FollowError::Stopped);
+            }
+            std::thread::sleep(PAUSE.min(inputs.pause()));
+        }
     }
 }
 

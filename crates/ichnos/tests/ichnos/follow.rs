@@ -14,7 +14,7 @@ use ichnos::live::follow::{FollowError, FollowFeed, FollowOptions};
 use ichnos::model::class::{FieldClass, Member};
 use ichnos::model::clock::ClockClass;
 use ichnos::model::event::EventValues;
-use ichnos::model::live::{LiveFeed as _, LiveOptions, LivePoll};
+use ichnos::model::live::{LiveFeed as _, LiveObserver, LiveOptions, LivePoll};
 use ichnos::model::{Message, Sink};
 use ichnos::{OpenOptions, Pass, Session};
 use ichnos_testing::fxt_file::FxtBuilder;
@@ -359,6 +359,22 @@ fn files_that_are_truncated_and_rotated() {
     }
 }
 
+/// Each event of a trace with packets comes once, whatever its directory is called.
+#[test]
+fn trace_directories_that_are_renamed() {
+    let directory = tempfile::tempdir().unwrap();
+    let [new, old] = ["new", "old"].map(|name| directory.path().join(name));
+    for (file, bytes) in files(&example("hello-lttng/trace")) {
+        append(&new.join(file), &bytes);
+    }
+    let events = Transcript::of(&new).events();
+    let follower = Follower::new(&[directory.path()]);
+    follower.wait_for(events);
+    // The last look is after the renaming.
+    fs::rename(&new, &old).unwrap();
+    assert_eq!(follower.finish().events(), events);
+}
+
 /// What was written just before a file vanished, and after it, as long as it is open.
 #[test]
 fn files_that_vanish() {
@@ -478,6 +494,56 @@ fn growing_dotnet_files() {
     stop.store(true, Ordering::Relaxed);
     thread.join().unwrap();
     assert_eq!(messages.events(), expected.events());
+}
+
+/// Errors of live inputs.
+#[derive(Clone, Default)]
+struct Failures(Arc<Mutex<Vec<String>>>);
+
+impl LiveObserver for Failures {
+    fn failed(&self, _: &str, error: &str) {
+        self.0.lock().unwrap().push(error.to_owned());
+    }
+}
+
+#[test]
+fn dotnet_files_that_are_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    let packed = File::open(example("hello-dotnet/hello.nettrace.zst")).unwrap();
+    let bytes = zstd::decode_all(packed).unwrap();
+    let path = directory.path().join("growing.nettrace");
+    fs::write(&path, &bytes[..bytes.len() - 100]).unwrap();
+    let (failures, mut live) = (Failures::default(), LiveOptions::default());
+    live.observer = Arc::new(failures.clone());
+    let options = OpenOptions::default();
+    let traces = ichnos::live::follow::open(vec![path.clone()], &options, &follow_options(), &live).unwrap();
+    fs::rename(&path, directory.path().join("old")).unwrap();
+    fs::write(&path, &bytes[..1000]).unwrap();
+    let traces = traces.into_iter().map(|trace| Box::new(trace) as _).collect();
+    let mut sink = Transcript::default();
+    let session = Session::of_live(traces, &options);
+    session.reader().unwrap().pass().with(Pass::default().live()).run(&mut sink).unwrap();
+    assert_eq!(sink.events(), Transcript::of(&directory.path().join("old")).events());
+    let failures = failures.0.lock().unwrap();
+    assert!(failures.iter().any(|error| error.contains("another file")), "{failures:?}");
+}
+
+/// When it is stopped, paths without a trace do not matter.
+#[test]
+fn others_are_read_if_a_path_is_missing() {
+    static STOP: AtomicBool = AtomicBool::new(true);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log.jsonl");
+    append(&path, line(1, "a").as_bytes());
+    let mut live = LiveOptions::default();
+    live.stop = Some(&STOP);
+    let options = OpenOptions::default();
+    let open = |names: &[&str]| {
+        let paths = names.iter().map(|name| directory.path().join(name)).collect();
+        ichnos::live::follow::open(paths, &options, &follow_options(), &live).map(|traces| traces.len())
+    };
+    assert_eq!(open(&["missing.nettrace", "log.jsonl"]).unwrap(), 1);
+    assert!(matches!(open(&["missing.nettrace", "missing"]), Err(FollowError::Stopped)));
 }
 
 #[test]

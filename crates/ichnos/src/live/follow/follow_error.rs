@@ -13,7 +13,7 @@ pub enum FollowError {
     #[error("stopped before there was a trace")]
     Stopped,
     /// Files in the format are read once, which needs their own path.
-    #[error("{0} files are followed only by their own path and uncompressed")]
+    #[error("{0} files that are compressed or in a directory cannot be followed: name the uncompressed file")]
     ReadOnce(&'static str),
     /// A .NET file cannot be read while it grows.
     #[error("{path}: {problem}")]

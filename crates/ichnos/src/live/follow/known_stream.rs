@@ -46,9 +46,9 @@ impl FollowedFile {
         Self { device, number, bytes }
     }
 
-    /// Finds the only file of a data stream, if it has one.
-    pub(super) fn of(trace: &dyn OpenedTrace, summary: &StreamSummary) -> Option<(PathBuf, Self)> {
-        let [file] = summary.files.as_slice() else { return None };
+    /// Finds the first file of a data stream.
+    pub(super) fn first_of(trace: &dyn OpenedTrace, summary: &StreamSummary) -> Option<(PathBuf, Self)> {
+        let file = summary.files.first()?;
         let root = Path::new(trace.path());
         let candidates = [Path::new(file).to_owned(), root.join(file), root.to_owned()];
         candidates.into_iter().find_map(|path| {
@@ -109,6 +109,15 @@ impl StreamKey {
     pub(super) fn is_of_file(&self) -> bool {
         matches!(self.place, StreamPlace::File(..))
     }
+
+    /// Returns `true` if this can be another data stream under a new path.
+    pub(super) fn can_be_moved(&self, before: &Self) -> bool {
+        let (StreamPlace::Trace(_, uid), StreamPlace::Trace(_, former)) = (&self.place, &before.place) else {
+            return false;
+        };
+        let parts = |key: &Self| (key.class, key.id, key.name.clone(), key.ordinal);
+        uid == former && parts(self) == parts(before)
+    }
 }
 
 /// Returns `true` if a data stream has an event at `begin` or later.
@@ -136,6 +145,8 @@ pub(super) struct StreamPosition {
     /// Number of events before the last damage of the previous look, plus 1.
     pub(super) seen_damage: u64,
     pub(super) file: Option<FollowedFile>,
+    /// Device and number of the first file.
+    pub(super) first: Option<(u64, u64)>,
 }
 
 impl StreamPosition {

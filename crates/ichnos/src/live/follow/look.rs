@@ -8,6 +8,7 @@ use ichnos_flow::{DamageCursor, Merge};
 use ichnos_io::RefusedTrace;
 use ichnos_model::cursor::BoxedCursor;
 use ichnos_model::message::{Damage, DamageKind};
+use ichnos_model::trace::StreamSummary;
 use ichnos_model::{Cursor as _, DataStream, OpenedTrace, Trace};
 
 use super::delivery::{Delivery, HomeStream, StreamChange};
@@ -58,6 +59,19 @@ pub(super) struct FoundMessages {
     pub(super) has_more: bool,
 }
 
+/// Data stream of a session that was not compared with the delivered ones yet.
+struct SeenStream {
+    trace: usize,
+    /// Number in the trace.
+    number: usize,
+    summary: StreamSummary,
+    key: StreamKey,
+    /// Its only file.
+    file: Option<FollowedFile>,
+    /// Device and number of its first file.
+    first: Option<(u64, u64)>,
+}
+
 /// Data stream of a session, and its key.
 struct FoundStream {
     trace: usize,
@@ -73,37 +87,21 @@ impl Delivered {
         let is_last = matches!(at, LookAt::Finished);
         let mut has_more = false;
         let (mut found, mut changes) = (Vec::new(), Vec::new());
-        let mut ordinals: HashMap<StreamKey, usize> = HashMap::new();
-        for (index, trace) in session.traces().iter().enumerate() {
-            let mut number = 0;
-            trace.for_each_stream(&mut |summary| {
-                let found_file = match at {
-                    LookAt::Gone(file, _) => Some((PathBuf::new(), file)),
-                    _ => FollowedFile::of(trace.as_ref(), &summary),
-                };
-                let (path, file) = found_file.unzip();
-                let mut key = StreamKey::new(trace.as_ref(), &summary, file.as_ref());
-                if let Some((path, file)) = path.zip(file)
-                    && key.is_of_file()
-                    && !matches!(at, LookAt::Gone(..))
-                {
-                    self.held.hold(&path, &file);
-                }
-                let ordinal = ordinals.entry(key.clone()).or_default();
-                key.ordinal = *ordinal;
-                *ordinal += 1;
-                let position = self.positions.entry(key.clone()).or_default();
-                if position.is_obsolete(trace.as_ref(), number, &summary, file) {
-                    *position = StreamPosition::default();
-                    // It begins again.
-                    changes.extend(self.streams.remove(&key).map(StreamChange::End));
-                }
-                position.file = file;
-                let (cursor, more) = new_messages(trace.as_ref(), number, position, at.is_whole());
-                has_more |= more;
-                found.push(FoundStream { trace: index, data: Arc::clone(&summary.stream), key, cursor });
-                number += 1;
-            });
+        let seen = self.see(&session, at);
+        self.take_moved(&seen, &mut changes);
+        for SeenStream { trace: index, number, summary, key, file, first } in seen {
+            let Some(trace) = session.traces().get(index) else { continue };
+            let position = self.positions.entry(key.clone()).or_default();
+            if position.is_obsolete(trace.as_ref(), number, &summary, file) {
+                *position = StreamPosition::default();
+                // It begins again.
+                changes.extend(self.streams.remove(&key).map(StreamChange::End));
+            }
+            // A file that was renamed a moment ago has none.
+            (position.file, position.first) = (file, first.or(position.first));
+            let (cursor, more) = new_messages(trace.as_ref(), number, position, at.is_whole());
+            has_more |= more;
+            found.push(FoundStream { trace: index, data: summary.stream, key, cursor });
         }
         let damage = if is_last { damage_outside_streams(&session) } else { Vec::new() };
         let homes = self.homes(session.traces(), &found, &mut changes);
@@ -117,6 +115,72 @@ impl Delivered {
         let cursors = [DamageCursor::new(damage).boxed()].into_iter().chain(cursors).collect();
         let delivery = Delivery::new(changes, Merge::new(cursors), homes, is_last, session);
         FoundMessages { delivery, has_messages, has_more }
+    }
+
+    /// Lists the data streams of a session, and keeps their files open.
+    fn see(&mut self, session: &Session, at: LookAt) -> Vec<SeenStream> {
+        let mut seen = Vec::new();
+        let mut ordinals: HashMap<StreamKey, usize> = HashMap::new();
+        for (index, trace) in session.traces().iter().enumerate() {
+            let mut number = 0;
+            trace.for_each_stream(&mut |summary| {
+                let first = match at {
+                    LookAt::Gone(file, _) => Some((PathBuf::new(), file)),
+                    _ => FollowedFile::first_of(trace.as_ref(), &summary),
+                };
+                let (path, first) = first.unzip();
+                let file = first.filter(|_| summary.files.len() == 1 || matches!(at, LookAt::Gone(..)));
+                let mut key = StreamKey::new(trace.as_ref(), &summary, file.as_ref());
+                if let Some((path, file)) = path.zip(file)
+                    && key.is_of_file()
+                    && !matches!(at, LookAt::Gone(..))
+                {
+                    self.held.hold(&path, &file);
+                }
+                let ordinal = ordinals.entry(key.clone()).or_default();
+                key.ordinal = *ordinal;
+                *ordinal += 1;
+                let first = first.filter(FollowedFile::is_identified).map(|first| first.identity());
+                seen.push(SeenStream { trace: index, number, summary, key, file, first });
+                number += 1;
+            });
+        }
+        seen
+    }
+
+    /// Moves what is known about data streams whose directory was renamed to their new path.
+    fn take_moved(&mut self, seen: &[SeenStream], changes: &mut Vec<StreamChange>) {
+        let is_new = |stream: &&SeenStream| {
+            let position = self.positions.get(&stream.key);
+            !stream.key.is_of_file() && position.is_none_or(|position| position.first != stream.first)
+        };
+        let new: Vec<_> =
+            seen.iter().filter(is_new).filter_map(|stream| Some((&stream.key, stream.first?))).collect();
+        if new.is_empty() || self.positions.is_empty() {
+            return;
+        }
+        let present: HashMap<_, _> = seen.iter().map(|stream| (&stream.key, stream.first)).collect();
+        let mut left: HashMap<(u64, u64), Vec<StreamKey>> = HashMap::new();
+        for (key, position) in &self.positions {
+            if let Some(first) = position.first
+                && present.get(key).is_none_or(|now| *now != Some(first))
+            {
+                left.entry(first).or_default().push(key.clone());
+            }
+        }
+        let mut moved = Vec::new();
+        for (key, first) in new {
+            let Some(left) = left.get_mut(&first) else { continue };
+            let Some(place) = left.iter().position(|before| key.can_be_moved(before)) else { continue };
+            let before = left.swap_remove(place);
+            // All are removed first: two directories can have changed places.
+            moved.push((key, self.positions.remove(&before), self.streams.remove(&before)));
+        }
+        for (key, position, stream) in moved {
+            self.positions.extend(position.map(|position| (key.clone(), position)));
+            changes.extend(self.streams.remove(key).map(StreamChange::End));
+            self.streams.extend(stream.map(|stream| (key.clone(), stream)));
+        }
     }
 
     /// Returns the trace to which each trace of a session is delivered.

@@ -11,6 +11,7 @@ use ichnos_model::live::{LiveFeed, LiveOptions, LivePoll, LiveTrace};
 use ichnos_model::message::Message;
 
 use super::follow_error::FollowError;
+use super::known_stream::FollowedFile;
 use super::spooled_pipe::SpooledPipe;
 use crate::nettrace::{LiveNettrace, LiveState, NettraceOptions};
 
@@ -33,6 +34,14 @@ pub(super) fn is_nettrace(path: &Path) -> bool {
         Ok(()) => beginning == MAGIC,
         Err(_) => path.extension().is_some_and(|extension| extension == "nettrace"),
     }
+}
+
+/// Returns `true` if a path names another file than the opened one.
+fn is_other(path: &Path, file: &File) -> io::Result<bool> {
+    // It can have no name any more, or a new one.
+    let Ok(found) = path.metadata() else { return Ok(false) };
+    let [found, opened] = [found, file.metadata()?].map(|metadata| FollowedFile::new(&metadata));
+    Ok(found.is_identified() && found.identity() != opened.identity())
 }
 
 /// Events of a growing .NET file.
@@ -120,6 +129,9 @@ impl NettraceFeed {
         let length = file.read(&mut buffer)?;
         if length == 0 && file.metadata()?.len() < self.read {
             return Err(io::Error::other("the file was truncated"));
+        }
+        if length == 0 && is_other(&self.path, file)? {
+            return Err(io::Error::other("another file has its path now, and is not followed"));
         }
         self.live.feed(buffer.get(..length).unwrap_or_default());
         Ok(length)

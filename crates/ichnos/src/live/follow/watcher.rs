@@ -26,6 +26,8 @@ const MOST_REPORTS: usize = 100;
 /// Paths that are opened again and again.
 pub(super) struct Inputs {
     paths: Vec<PathBuf>,
+    /// Name of the only path, a copy, for display.
+    name: Option<String>,
     options: OpenOptions,
     pub(super) follow: FollowOptions,
     /// State of the files before they were opened.
@@ -47,6 +49,7 @@ impl Inputs {
         let (state, reported) = (None, HashSet::new());
         Self {
             paths,
+            name: None,
             options,
             follow: follow.clone(),
             state,
@@ -56,17 +59,32 @@ impl Inputs {
         }
     }
 
+    /// Sets the name of the only path for display.
+    pub(super) fn named(self, name: String) -> Self {
+        Self { name: Some(name), ..self }
+    }
+
+    fn open(&self) -> Result<Session, OpenError> {
+        match (&self.name, self.paths.as_slice()) {
+            (Some(name), [copy]) => crate::session::open_copy(name, copy, &self.options),
+            _ => crate::open(&self.paths, &self.options),
+        }
+    }
+
     /// Opens the paths, which do not grow any more.
     ///
     /// # Errors
     /// If there is no trace.
     pub(super) fn open_finished(&mut self) -> Result<Session, OpenError> {
         self.options.read.growing = false;
-        crate::open(&self.paths, &self.options)
+        self.open()
     }
 
     /// Returns the paths for display.
     pub(super) fn name(&self) -> String {
+        if let Some(name) = &self.name {
+            return name.clone();
+        }
         self.paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
     }
 
@@ -86,7 +104,7 @@ impl Inputs {
             return Ok(None);
         }
         let begin = Instant::now();
-        let opened = crate::open(&self.paths, &self.options);
+        let opened = self.open();
         self.took = begin.elapsed();
         match opened {
             Ok(session) => {
@@ -263,7 +281,7 @@ impl Watcher {
         if !self.read_gone(true) {
             return;
         }
-        if let Ok(session) = crate::open(&self.inputs.paths, &self.inputs.options) {
+        if let Ok(session) = self.inputs.open() {
             let delivery = self.find(session, LookAt::Finished).delivery;
             // The feed can be gone.
             let _ = self.deliveries.send(Ok(delivery));
