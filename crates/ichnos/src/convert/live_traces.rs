@@ -64,22 +64,7 @@ pub(super) fn convert(
         };
         threads.into_iter().map(join).collect::<Vec<Result<_, ConvertError>>>()
     });
-    let (mut all, mut summary) = (WriteReport::default(), PassSummary::default());
-    let mut failure = None;
-    for written in written {
-        match written {
-            Ok((of_trace, report)) => {
-                summary += of_trace;
-                add(&mut all, report);
-            }
-            // A trace that ends because another failed says only that it was stopped.
-            Err(error) if matches!(failure, None | Some(ConvertError::Stopped)) => failure = Some(error),
-            Err(_) => {}
-        }
-    }
-    if let Some(failure) = failure {
-        return Err(failure);
-    }
+    let (mut all, summary) = add_all(written)?;
     options.check_end(&summary)?;
     all.selected_events = summary.counts.events;
     if !writer.drops_events() {
@@ -102,6 +87,26 @@ fn create_empty(path: &Path) -> io::Result<()> {
         }
         created => created,
     }
+}
+
+/// Adds the results of traces.
+fn add_all(
+    written: Vec<Result<(PassSummary, WriteReport), ConvertError>>,
+) -> Result<(WriteReport, PassSummary), ConvertError> {
+    let (mut all, mut summary) = (WriteReport::default(), PassSummary::default());
+    let mut failure = None;
+    for written in written {
+        match written {
+            Ok((of_trace, report)) => {
+                summary += of_trace;
+                add(&mut all, report);
+            }
+            // A trace that ends because another failed says only that it was stopped.
+            Err(error) if matches!(failure, None | Some(ConvertError::Stopped)) => failure = Some(error),
+            Err(_) => {}
+        }
+    }
+    failure.map_or(Ok((all, summary)), Err)
 }
 
 /// Adds the report of a trace.

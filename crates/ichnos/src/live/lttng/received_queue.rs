@@ -244,7 +244,7 @@ mod tests {
         }
         assert_eq!(queue.take().len(), lost);
         assert_eq!(queue.ahead(1), BTreeSet::from([1]));
-        queue.note_read(&vec![(1, LostPacket::MEMORY); lost]);
+        (0..lost).for_each(|_| queue.note_read(&[(1, LostPacket::MEMORY)]));
         assert!(queue.ahead(1).is_empty() && queue.lock().bytes == 0);
     }
 
