@@ -375,6 +375,31 @@ fn trace_directories_that_are_renamed() {
     assert_eq!(follower.finish().events(), events);
 }
 
+/// When LTTng has rotated, a data stream has files in several directories, and the directory of the last files moves.
+#[test]
+fn directories_that_are_rotated() {
+    let directory = tempfile::tempdir().unwrap();
+    let [hidden, first, second] =
+        [".hidden", "archives/1", "archives/2"].map(|name| directory.path().join(name));
+    for (file, bytes) in files(&example("hello-lttng/trace")) {
+        let is_index = file.iter().any(|part| part == "index");
+        // Each directory has whole packets, which are of 4096 bytes.
+        let half = bytes.len() / 4096 / 2 * 4096;
+        if file.ends_with("metadata") {
+            append(&first.join(&file), &bytes);
+            append(&hidden.join(&file), &bytes);
+        } else if !is_index {
+            append(&first.join(&file), &bytes[..half]);
+            append(&hidden.join(&file), &bytes[half..]);
+        }
+    }
+    let events = Transcript::of(directory.path()).events();
+    let follower = Follower::new(&[directory.path()]);
+    follower.wait_for(events);
+    fs::rename(&hidden, &second).unwrap();
+    assert_eq!(follower.finish().events(), events);
+}
+
 /// What was written just before a file vanished, and after it, as long as it is open.
 #[test]
 fn files_that_vanish() {

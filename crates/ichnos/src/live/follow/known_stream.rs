@@ -46,15 +46,17 @@ impl FollowedFile {
         Self { device, number, bytes }
     }
 
-    /// Finds the first file of a data stream.
-    pub(super) fn first_of(trace: &dyn OpenedTrace, summary: &StreamSummary) -> Option<(PathBuf, Self)> {
-        let file = summary.files.first()?;
+    /// Finds the files of a data stream, up to a limit. Others are left out.
+    pub(super) fn of_stream(trace: &dyn OpenedTrace, summary: &StreamSummary) -> Vec<(PathBuf, Self)> {
         let root = Path::new(trace.path());
-        let candidates = [Path::new(file).to_owned(), root.join(file), root.to_owned()];
-        candidates.into_iter().find_map(|path| {
-            let found = fs::metadata(&path).ok().filter(Metadata::is_file)?;
-            Some((path, Self::new(&found)))
-        })
+        let find = |file: &String| {
+            let candidates = [Path::new(file).to_owned(), root.join(file), root.to_owned()];
+            candidates.into_iter().find_map(|path| {
+                let found = fs::metadata(&path).ok().filter(Metadata::is_file)?;
+                Some((path, Self::new(&found)))
+            })
+        };
+        summary.files.iter().take(MOST_FILES).filter_map(find).collect()
     }
 
     /// Returns the device and the number.
@@ -71,6 +73,9 @@ impl FollowedFile {
         self.bytes
     }
 }
+
+/// Maximum number of files by which a data stream is recognized.
+const MOST_FILES: usize = 64;
 
 #[cfg(unix)]
 fn identity(metadata: &Metadata) -> (u64, u64) {
@@ -145,11 +150,16 @@ pub(super) struct StreamPosition {
     /// Number of events before the last damage of the previous look, plus 1.
     pub(super) seen_damage: u64,
     pub(super) file: Option<FollowedFile>,
-    /// Device and number of the first file.
-    pub(super) first: Option<(u64, u64)>,
+    /// Devices and numbers of its files.
+    pub(super) files: Vec<(u64, u64)>,
 }
 
 impl StreamPosition {
+    /// Returns `true` if it shares a file with the given files, or if no files are known.
+    pub(super) fn is_in(&self, files: &[(u64, u64)]) -> bool {
+        self.files.is_empty() && files.is_empty() || self.files.iter().any(|file| files.contains(file))
+    }
+
     /// Returns the time of the last event and the number of events at this time, if a cursor can start there.
     pub(super) fn time(&self, trace: &dyn OpenedTrace, stream: usize) -> Option<(i128, u64)> {
         self.last.filter(|_| trace.split_points(stream, u64::MAX).is_some())

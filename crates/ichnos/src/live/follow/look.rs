@@ -68,8 +68,8 @@ struct SeenStream {
     key: StreamKey,
     /// Its only file.
     file: Option<FollowedFile>,
-    /// Device and number of its first file.
-    first: Option<(u64, u64)>,
+    /// Devices and numbers of its files.
+    files: Vec<(u64, u64)>,
 }
 
 /// Data stream of a session, and its key.
@@ -89,7 +89,7 @@ impl Delivered {
         let (mut found, mut changes) = (Vec::new(), Vec::new());
         let seen = self.see(&session, at);
         self.take_moved(&seen, &mut changes);
-        for SeenStream { trace: index, number, summary, key, file, first } in seen {
+        for SeenStream { trace: index, number, summary, key, file, files } in seen {
             let Some(trace) = session.traces().get(index) else { continue };
             let position = self.positions.entry(key.clone()).or_default();
             if position.is_obsolete(trace.as_ref(), number, &summary, file) {
@@ -98,7 +98,10 @@ impl Delivered {
                 changes.extend(self.streams.remove(&key).map(StreamChange::End));
             }
             // A file that was renamed a moment ago has none.
-            (position.file, position.first) = (file, first.or(position.first));
+            position.file = file;
+            if !files.is_empty() {
+                position.files = files;
+            }
             let (cursor, more) = new_messages(trace.as_ref(), number, position, at.is_whole());
             has_more |= more;
             found.push(FoundStream { trace: index, data: summary.stream, key, cursor });
@@ -124,11 +127,11 @@ impl Delivered {
         for (index, trace) in session.traces().iter().enumerate() {
             let mut number = 0;
             trace.for_each_stream(&mut |summary| {
-                let first = match at {
-                    LookAt::Gone(file, _) => Some((PathBuf::new(), file)),
-                    _ => FollowedFile::first_of(trace.as_ref(), &summary),
+                let all = match at {
+                    LookAt::Gone(file, _) => vec![(PathBuf::new(), file)],
+                    _ => FollowedFile::of_stream(trace.as_ref(), &summary),
                 };
-                let (path, first) = first.unzip();
+                let (path, first) = all.first().cloned().unzip();
                 let file = first.filter(|_| summary.files.len() == 1 || matches!(at, LookAt::Gone(..)));
                 let mut key = StreamKey::new(trace.as_ref(), &summary, file.as_ref());
                 if let Some((path, file)) = path.zip(file)
@@ -140,41 +143,41 @@ impl Delivered {
                 let ordinal = ordinals.entry(key.clone()).or_default();
                 key.ordinal = *ordinal;
                 *ordinal += 1;
-                let first = first.filter(FollowedFile::is_identified).map(|first| first.identity());
-                seen.push(SeenStream { trace: index, number, summary, key, file, first });
+                let identified = all.iter().filter(|(_, file)| file.is_identified());
+                let files = identified.map(|(_, file)| file.identity()).collect();
+                seen.push(SeenStream { trace: index, number, summary, key, file, files });
                 number += 1;
             });
         }
         seen
     }
 
-    /// Moves what is known about data streams whose directory was renamed to their new path.
+    /// Moves what is known about data streams whose directories were renamed to their new path. A data stream of LTTng can
+    /// have files in several directories.
     fn take_moved(&mut self, seen: &[SeenStream], changes: &mut Vec<StreamChange>) {
         let is_new = |stream: &&SeenStream| {
             let position = self.positions.get(&stream.key);
-            !stream.key.is_of_file() && position.is_none_or(|position| position.first != stream.first)
+            !stream.key.is_of_file() && position.is_none_or(|position| !position.is_in(&stream.files))
         };
-        let new: Vec<_> =
-            seen.iter().filter(is_new).filter_map(|stream| Some((&stream.key, stream.first?))).collect();
+        let new: Vec<_> = seen.iter().filter(is_new).map(|stream| (&stream.key, &stream.files)).collect();
         if new.is_empty() || self.positions.is_empty() {
             return;
         }
-        let present: HashMap<_, _> = seen.iter().map(|stream| (&stream.key, stream.first)).collect();
+        let present: HashMap<_, _> = seen.iter().map(|stream| (&stream.key, &stream.files)).collect();
         let mut left: HashMap<(u64, u64), Vec<StreamKey>> = HashMap::new();
         for (key, position) in &self.positions {
-            if let Some(first) = position.first
-                && present.get(key).is_none_or(|now| *now != Some(first))
-            {
-                left.entry(first).or_default().push(key.clone());
+            if present.get(key).is_none_or(|now| !position.is_in(now)) {
+                position.files.iter().for_each(|file| left.entry(*file).or_default().push(key.clone()));
             }
         }
         let mut moved = Vec::new();
-        for (key, first) in new {
-            let Some(left) = left.get_mut(&first) else { continue };
-            let Some(place) = left.iter().position(|before| key.can_be_moved(before)) else { continue };
-            let before = left.swap_remove(place);
+        for (key, files) in new {
+            let mut former = files.iter().filter_map(|file| left.get(file)).flatten();
+            let is_former =
+                |before: &&StreamKey| key.can_be_moved(before) && self.positions.contains_key(*before);
+            let Some(before) = former.find(is_former) else { continue };
             // All are removed first: two directories can have changed places.
-            moved.push((key, self.positions.remove(&before), self.streams.remove(&before)));
+            moved.push((key, self.positions.remove(before), self.streams.remove(before)));
         }
         for (key, position, stream) in moved {
             self.positions.extend(position.map(|position| (key.clone(), position)));
