@@ -32,7 +32,7 @@ impl RecordFile {
         Ok(Self { path, file, length: 0, is_untidy: false, created: Instant::now() })
     }
 
-    /// Returns `true` if the file is so long or so old that another one should follow.
+    /// Returns `true` if a new file should be begun, because this file is long or old.
     pub(crate) fn is_full(&self, bytes: u64, age: Duration) -> bool {
         self.length >= bytes || self.created.elapsed() >= age
     }

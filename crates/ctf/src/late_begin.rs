@@ -14,7 +14,7 @@ impl StreamInput {
     }
 
     /// Returns a scanner before the first event record of a packet, and the packet's times. Returns `None` if the packet
-    /// cannot be decoded without earlier packets, or lacks a begin time.
+    /// cannot be decoded without earlier packets, or its start time is unknown.
     pub(crate) fn scanner_in(&self, packet: usize) -> Option<(EventScanner, PacketTimes)> {
         let entry = self.packets.get(packet)?;
         let file = &self.files.get(entry.file as usize)?.bytes;

@@ -64,7 +64,7 @@ struct OpenStream {
     alive: Instant,
     /// `true` if it had messages since then.
     moved: bool,
-    /// `true` if it is no longer waited for.
+    /// `true` if the others go on without it.
     is_silent: bool,
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct Counter<W> {
     printed: Option<u64>,
 }
 
-/// Batches of messages, as Babeltrace passes them on.
+/// Message batches, as Babeltrace passes them on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Batches {
     /// Number of messages in the current batch.

@@ -1,4 +1,4 @@
-//! Numbers of decimal digits alone, in dates and times.
+//! Numbers in dates and times, with decimal digits only.
 
 /// Reads a number of decimal digits, without a sign.
 pub(crate) fn number<T: std::str::FromStr>(digits: &str) -> Option<T> {

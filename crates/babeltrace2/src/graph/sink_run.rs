@@ -47,7 +47,7 @@ pub(crate) struct PortInput {
     pub(crate) source: SourceUse,
     pub(crate) port: usize,
     pub(crate) window: Window,
-    /// `true` if a trimmer passes on its batches of messages, behind the last muxer.
+    /// `true` if a trimmer behind the last muxer makes the message batches.
     pub(crate) ends_with_trimmer: bool,
 }
 

@@ -10,7 +10,7 @@ use ichnos::model::cursor::MessageKind;
 use crate::graph::trimmed_streams::TrimmedStreams;
 
 /// Counts the messages that Babeltrace's trimmer receives and drops before the first message in its window. Returns `None`
-/// if the window has no begin.
+/// if the window is open at its start.
 pub(crate) fn skipped_messages(session: &Session, streams: &TrimmedStreams) -> Option<u64> {
     let begin = streams.window_begin()?;
     let mut uncertain: HashSet<u32> = HashSet::new();

@@ -18,7 +18,7 @@ use crate::command::Failure;
 
 const BILLION: i128 = 1_000_000_000;
 
-/// What a sink does with losses whose number is unknown.
+/// Treatment of losses whose number is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UncountedLosses {
     /// It shows all.
@@ -116,7 +116,7 @@ impl TrimmedStreams {
         self.early.iter().any(|stream| stream.key == key)
     }
 
-    /// Returns the begin of the window, which is the same for all data streams behind one trimmer.
+    /// Returns the start time of the window, which is the same for all data streams behind one trimmer.
     pub(crate) fn window_begin(&self) -> Option<i128> {
         self.trimmed.values().find_map(|trimmed| trimmed.window.begin)
     }

@@ -28,7 +28,7 @@ impl StatusLine {
         }
     }
 
-    /// Removes the replaceable lines. They must be the last ones.
+    /// Removes the replaceable lines, which must be at the end of the output.
     fn clear_replaceable(&mut self) {
         let lines = std::mem::take(&mut self.replaceable);
         if lines > 0 {

@@ -1,22 +1,21 @@
 //! `ichnos collect`: receives reports or requests from programs, and stores them in a directory.
 
+mod collector_wait;
 mod counted_line;
 mod requests;
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use ichnos::collect::{CollectError, Collector, CollectorOptions, Notice, Statistics};
 use ichnos::export::text::{count, grouped, size};
 
+use self::collector_wait::wait_for_end;
 use self::counted_line::{print_counts, print_line};
 use crate::args::CollectArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::progress::{Console, interrupt};
-
-/// Time between two checks for a signal.
-const LOOK: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: &CollectArgs, console: Console) -> Result<Exit, Failure> {
     if let Some(address) = &args.listen {
@@ -49,16 +48,11 @@ pub(crate) fn run(args: &CollectArgs, console: Console) -> Result<Exit, Failure>
     let begun = Instant::now();
     let collector = Collector::start(&args.output, format, collect, options, notify).map_err(failure)?;
     print_addresses(&collector, args, console)?;
-    let mut printed = Instant::now();
-    while !interrupt::is_requested() && collector.is_running() {
-        std::thread::sleep(LOOK);
-        if let Some(period) = args.stats
-            && printed.elapsed() >= period
-        {
-            printed += period;
-            print(&collector.statistics(), "collecting", begun, args)?;
-        }
-    }
+    wait_for_end(
+        args,
+        || collector.is_running(),
+        || print(&collector.statistics(), "collecting", begun, args),
+    )?;
     let has_failed = !collector.is_running();
     let statistics = collector.stop().map_err(failure)?;
     print(&statistics, "ended", begun, args)?;

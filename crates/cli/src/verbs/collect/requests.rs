@@ -1,19 +1,17 @@
 //! Collects OpenTelemetry requests.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use ichnos::collect::{CollectError, Notice, OtlpCollector, RecordStoreOptions};
 use ichnos::export::text::{count, grouped, size};
 use ichnos::otlp::receiver::ReceiverOptions;
 
+use super::collector_wait::wait_for_end;
 use super::counted_line::{print_counts, print_line};
 use crate::args::CollectArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::progress::{Console, interrupt};
-
-/// Time between two checks for a signal.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// Collects requests at an address until a signal.
 pub(super) fn collect(address: &str, args: &CollectArgs, console: Console) -> Result<Exit, Failure> {
@@ -30,16 +28,7 @@ pub(super) fn collect(address: &str, args: &CollectArgs, console: Console) -> Re
     let notify = move |notice: &Notice| console.warning(&notice.to_string());
     let collector = OtlpCollector::start(&args.output, &receiver, options, notify).map_err(failure)?;
     print_address(&collector, args, console)?;
-    let mut printed = Instant::now();
-    while !interrupt::is_requested() && collector.is_running() {
-        std::thread::sleep(LOOK);
-        if let Some(period) = args.stats
-            && printed.elapsed() >= period
-        {
-            printed += period;
-            print(&collector, "collecting", begun, args)?;
-        }
-    }
+    wait_for_end(args, || collector.is_running(), || print(&collector, "collecting", begun, args))?;
     let has_failed = !collector.is_running();
     collector.stop();
     print(&collector, "ended", begun, args)?;

@@ -51,8 +51,7 @@ impl<'r> StatsRefresh<'r> {
         Ok(summary)
     }
 
-    /// Prints lines in place of the last ones. Lines that are too long end with the terminal instead of taking several
-    /// lines of it.
+    /// Prints a text in place of the previous text. The terminal cuts long lines, so that each line takes one row.
     fn replace(&self, text: &str) -> io::Result<()> {
         status_line::clear_replaceable();
         output::print_as_it_is(NO_WRAP)?;
