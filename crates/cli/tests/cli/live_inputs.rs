@@ -69,7 +69,7 @@ fn until_an_event_comes() {
         .collect();
     assert_eq!(found, ["\"go\"", "\"go on\"", "\"stop\""], "{out}");
 
-    let mut receiving = Receiving::start(&["cat", "--until", "message == 'stop'", "--for", "300ms"]);
+    let mut receiving = Receiving::start(&["cat", "--until", "message == 'stop'", "--for", "2s"]);
     receiving.log(&["go"]);
     let (code, out, err) = receiving.wait();
     assert!(out.contains("\"go\"") && err.contains("--until: no event matched"), "{out}{err}");
@@ -130,10 +130,17 @@ fn shown(text: &str) -> Vec<String> {
     text.split('\n').map(|line| line.rsplit('\r').next().unwrap().replace("\u{1b}[K", "")).collect()
 }
 
+/// Returns the output with enough of what is asked for. On a busy machine, it takes longer.
+fn on_terminal_with(words: &[&str], lengths: [&str; 2], has_enough: fn(&str) -> bool) -> String {
+    let text = on_terminal(words, lengths[0]);
+    if has_enough(&text) { text } else { on_terminal(words, lengths[1]) }
+}
+
 /// The rate and the lag are below the events, and disappear.
 #[test]
 fn rate_on_a_terminal() {
-    let text = on_terminal(&["cat", "--color", "never"], "1200ms");
+    let has_enough = |text: &str| text.matches("message = ").count() > 10 && text.contains(" late");
+    let text = on_terminal_with(&["cat", "--color", "never"], ["1200ms", "10s"], has_enough);
     let status: Vec<&str> = text.split('\r').filter(|part| part.contains(" per second, ")).collect();
     assert!(!status.is_empty() && status.iter().all(|line| line.contains(" s behind")), "{text}");
     assert!(status.iter().any(|line| line.contains(" late")), "{text}");
@@ -148,7 +155,8 @@ fn rate_on_a_terminal() {
 
 #[test]
 fn statistics_are_refreshed_on_a_terminal() {
-    let text = on_terminal(&["stats", "--color", "never"], "2500ms");
+    let has_enough = |text: &str| text.split("\u{1b}[J").filter(|part| part.contains("log")).count() >= 2;
+    let text = on_terminal_with(&["stats", "--color", "never"], ["2500ms", "15s"], has_enough);
     let parts: Vec<&str> = text.split("\u{1b}[J").collect();
     assert!(parts.len() >= 2, "{text}");
     // The last one replaces the others, and has more events.

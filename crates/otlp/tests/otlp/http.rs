@@ -147,7 +147,7 @@ fn events_are_delivered_by_time_while_requests_arrive() {
     assert_eq!(arrivals.count(), 3);
     let mut times = Vec::new();
     let mut seen = 0;
-    while times.len() < 3 && started.elapsed() < Duration::from_secs(10) {
+    while times.len() < 3 && started.elapsed() < Duration::from_secs(60) {
         match receiver.poll() {
             LivePoll::Message(head) => {
                 if let Some(Message::Event(event)) = receiver.current() {
@@ -164,7 +164,8 @@ fn events_are_delivered_by_time_while_requests_arrive() {
         }
     }
     assert_eq!(times, [sent - 50_000_000, sent, sent + 3_600_000_000_000]);
-    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    // The event from the future has come long before its time.
+    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
 }
 
 #[test]
@@ -307,6 +308,6 @@ fn connections_are_limited() {
     for _ in 0..3 {
         let begin = Instant::now();
         assert_eq!(post(&mut connect(&receiver), "/v1/logs", JSON, b"{}").0, 200);
-        assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+        assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
     }
 }
