@@ -154,6 +154,11 @@ impl PacketReader {
         }
     }
 
+    /// Decodes the header and context of the next packet, which is not entered. Returns `false` if it cannot be read.
+    pub(crate) fn peek(&mut self, slots: &Slots, clocks: &mut Clocks) -> bool {
+        self.has_packet() && self.read(slots, clocks).is_ok() && !self.is_lost()
+    }
+
     fn read(&mut self, slots: &Slots, clocks: &mut Clocks) -> Result<PacketContent, Damage> {
         let input = &*self.input;
         let entry = &input.packets[self.index];
