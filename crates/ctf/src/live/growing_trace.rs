@@ -191,6 +191,7 @@ impl TraceVersion {
                 limits: self.limits.for_events(ASSUMED_PACKETS),
                 clock_arithmetic: self.options.clock_arithmetic,
                 most_cycles: most_cycles(clock),
+                smaller_counter: self.options.smaller_counter(),
             }))
         };
         self.rules.get(class)?.get_or_init(create).clone()
