@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use ichnos_io::{CreateError, WriteOptions, WriteSource};
-use ichnos_model::class::{ByteOrder, DataStreamClass, FieldClass, Role, Roles};
+use ichnos_model::class::{ByteOrder, DataStreamClass, FieldClass, Role, Roles, UuidOf};
 use ichnos_model::lower::{Capabilities, ExtendedScopes, Feature, LossKind, LowerOptions, LoweredTrace};
-use ichnos_model::{Scope, TraceClass, Window};
+use ichnos_model::{Scope, Trace, TraceClass, Window};
 
 use super::capabilities::capabilities;
 use super::frame::{add_fields, add_packets, add_stream_ids, add_times, packet_header};
@@ -122,6 +122,9 @@ impl Adaptation {
         if !options.selected_by.is_empty() {
             identify_part(class, &options.selected_by);
         }
+        if dialect == Dialect::Spec2 {
+            identify_trace(class, &source.trace);
+        }
         if !self.frame.mirrors {
             add_packets(class, capabilities);
         } else if self.frame.lacks_header {
@@ -196,6 +199,19 @@ pub(super) fn identify_part(class: &mut TraceClass, selected_by: &[String]) {
         let part = derived_uuid(std::iter::empty(), selected_by);
         uid.push_str(&format!("/{part}"));
     }
+}
+
+/// Identifies a trace by its UUID. In CTF2-SPEC-2.0, the UUID itself belongs to the metadata stream.
+fn identify_trace(class: &mut TraceClass, source: &Trace) {
+    let Some(uuid) = class.uuid.filter(|_| source.class.uuid_of != UuidOf::MetadataStream) else { return };
+    if class.uid.is_some() {
+        return;
+    }
+    class.uid = Some(uuid.to_string());
+    // An identity needs a name, which can be empty.
+    let name = source.given_name.clone().or_else(|| class.name.take());
+    class.name = Some(name.unwrap_or_default());
+    class.namespace = class.namespace.take().or_else(|| source.class.implied_namespace.clone());
 }
 
 /// Returns `true` if nothing is dropped, and packets stay as in the source.
