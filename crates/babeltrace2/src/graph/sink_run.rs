@@ -16,9 +16,9 @@ use crate::components::text_sinks::{PartOutput, TextSink};
 use crate::components::{damage_cause, is_refused};
 use crate::graph::skipped_messages::skipped_messages;
 use crate::graph::sources::{SourceUse, Sources};
-use crate::graph::time_range::narrowed;
+use crate::graph::time_range::{hull as hull_of, narrowed};
 use crate::graph::trimmed_sink::{TrimmedSink, WindowBound};
-use crate::graph::trimmed_streams::{TrimmedStreams, UncountedLosses};
+use crate::graph::trimmed_streams::TrimmedStreams;
 use crate::standard_output::exit_code;
 use crate::value::Map;
 
@@ -47,6 +47,8 @@ pub(crate) struct PortInput {
     pub(crate) source: SourceUse,
     pub(crate) port: usize,
     pub(crate) window: Window,
+    /// Time window before the filter that adds debug information.
+    pub(crate) debug_info_window: Window,
     /// `true` if a trimmer behind the last muxer makes the message batches.
     pub(crate) ends_with_trimmer: bool,
 }
@@ -181,9 +183,7 @@ fn restrict(reader: &mut Reader<'_>, session: &Session, windows: &HashMap<u32, W
         let Some(first) = of_trace.next() else { continue };
         let hull = of_trace.fold(*first, |hull, window| {
             differ |= window != first;
-            let begin = hull.begin.zip(window.begin).map(|(a, b)| a.min(b));
-            let end = hull.end.zip(window.end).map(|(a, b)| a.max(b));
-            Window { begin, end }
+            hull_of(hull, *window)
         });
         reader.restrict(index, hull);
     }
