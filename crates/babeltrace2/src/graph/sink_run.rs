@@ -68,9 +68,7 @@ pub(crate) fn run_sink(
     let result = match sink {
         PreparedSink::CtfFs(sink) => return write_traces(sources, sink, inputs),
         PreparedSink::Text(sink) => with_messages(sources, inputs, |reader, pass, (streams, _)| {
-            let shows_all = sink.shows_uncertain_losses();
-            let uncounted = if shows_all { UncountedLosses::Shown } else { UncountedLosses::OfWindow };
-            let pass = streams.trim(pass, uncounted);
+            let pass = streams.trim(pass);
             if streams.is_empty() {
                 return sink.print(|output| write(reader, pass, output));
             }
@@ -83,7 +81,7 @@ pub(crate) fn run_sink(
         }),
         PreparedSink::Counter(mut counter) => {
             with_messages(sources, inputs, |reader, pass, (streams, session)| {
-                let pass = streams.trim(pass, UncountedLosses::OfWindow);
+                let pass = streams.trim(pass);
                 let mut sink = TrimmedSink::new(&mut *counter, streams.clone());
                 // A muxer makes new batches.
                 if inputs.iter().all(|input| input.ends_with_trimmer) {
@@ -211,7 +209,7 @@ fn write_traces(sources: &mut Sources<'_>, mut sink: CtfFsSink, inputs: &[PortIn
                 .stream_reader_of(Window::default(), |stream| windows.contains_key(&stream.key));
             let pass = Pass::new(restrict(&mut reader, &source.session, &windows));
             let is_cut = !streams.is_empty();
-            let pass = if is_cut { streams.trim(pass, UncountedLosses::OfWindow) } else { pass };
+            let pass = if is_cut { streams.trim(pass) } else { pass };
             sink.write(&reader, trace.trace(), pass, is_cut)?;
         }
         sources.keep(key, source);

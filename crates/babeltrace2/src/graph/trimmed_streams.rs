@@ -18,15 +18,6 @@ use crate::command::Failure;
 
 const BILLION: i128 = 1_000_000_000;
 
-/// Treatment of losses whose number is unknown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum UncountedLosses {
-    /// It shows all.
-    Shown,
-    /// It shows those whose number is unknown because of the window, and not those that are uncertain in the trace.
-    OfWindow,
-}
-
 /// Data stream in a time window.
 #[derive(Clone, Debug)]
 pub(crate) struct TrimmedStream {
