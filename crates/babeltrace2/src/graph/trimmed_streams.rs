@@ -25,7 +25,7 @@ pub(crate) struct TrimmedStream {
     pub(crate) window: Window,
     /// Clock values at the bounds of the window.
     pub(crate) begin: Option<ClockValue>,
-    end: Option<ClockValue>,
+    pub(crate) end: Option<ClockValue>,
     /// First and last time of the whole data stream, if known.
     range: Option<(i128, i128)>,
 }
@@ -90,6 +90,12 @@ impl TrimmedStreams {
     /// Returns `true` if all data streams are whole.
     pub(crate) fn is_empty(&self) -> bool {
         self.trimmed.is_empty()
+    }
+
+    /// Returns `true` if the data streams have different windows.
+    pub(crate) fn have_several_windows(&self) -> bool {
+        let mut windows = self.trimmed.values().map(|trimmed| trimmed.window);
+        windows.next().is_some_and(|first| windows.any(|other| other != first))
     }
 
     /// Returns a trimmed data stream.
