@@ -201,16 +201,13 @@ pub(super) fn identify_part(class: &mut TraceClass, selected_by: &[String]) {
     }
 }
 
-/// Identifies a trace by its UUID. In CTF2-SPEC-2.0, the UUID itself belongs to the metadata stream.
+/// Identifies a trace with a given name by this name and its UUID, as Babeltrace does. In CTF2-SPEC-2.0, the UUID itself
+/// belongs to the metadata stream.
 fn identify_trace(class: &mut TraceClass, source: &Trace) {
-    let Some(uuid) = class.uuid.filter(|_| source.class.uuid_of != UuidOf::MetadataStream) else { return };
-    if class.uid.is_some() {
-        return;
-    }
+    let uuid = class.uuid.filter(|_| source.class.uuid_of != UuidOf::MetadataStream);
+    let (Some(uuid), None, Some(name)) = (uuid, &class.uid, &source.given_name) else { return };
     class.uid = Some(uuid.to_string());
-    // An identity needs a name, which can be empty.
-    let name = source.given_name.clone().or_else(|| class.name.take());
-    class.name = Some(name.unwrap_or_default());
+    class.name = Some(name.clone());
     class.namespace = class.namespace.take().or_else(|| source.class.implied_namespace.clone());
 }
 
