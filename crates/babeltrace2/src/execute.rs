@@ -58,6 +58,10 @@ fn print_metadata(path: &Path, output: Option<&str>) -> Result<u8, Failure> {
     }
     let opened = ichnos::io::create(output, ExistingOutput::Replace);
     let mut file = opened.map_err(|error: io::Error| cannot(&error))?;
-    let text = printable(&metadata.text, file.is_terminal(), false);
-    exit_code(writeln!(file, "{text}").and_then(|()| file.finish()))
+    let mut text = metadata.text;
+    if file.is_terminal() {
+        text = printable(&String::from_utf8_lossy(&text), true, false).into_owned().into_bytes();
+    }
+    text.push(b'\n');
+    exit_code(file.write_all(&text).and_then(|()| file.finish()))
 }

@@ -5,6 +5,7 @@ use ichnos_model::clock::{ClockArithmetic, ClockOffsets};
 use ichnos_model::meaning::ClassMap;
 use ichnos_model::trace::Limits;
 
+use crate::loss::SmallerCounter;
 use crate::metadata::Dialect;
 use crate::quirks::Quirk;
 
@@ -36,6 +37,16 @@ pub struct CtfOptions {
     pub metadata: Option<(String, Bytes)>,
     /// Receives the progress while packets are located.
     pub progress: ScanProgress,
+}
+
+impl CtfOptions {
+    /// Returns the meaning of counters of discarded events that get smaller.
+    pub(crate) fn smaller_counter(&self) -> SmallerCounter {
+        match self.babeltrace {
+            Some(_) => SmallerCounter::Ignored,
+            None => SmallerCounter::WrappedOrReset,
+        }
+    }
 }
 
 impl Default for CtfOptions {

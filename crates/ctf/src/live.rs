@@ -230,15 +230,16 @@ impl LiveReader {
             self.current = Some(stream);
             return LivePoll::Message(head);
         }
-        match &self.problem {
-            _ if !self.has_ended || !self.streams.is_empty() => {
-                let until = self.earliest().filter(|earliest| *earliest > AT_ONCE);
-                self.promised = self.promised.max(until);
-                LivePoll::Pending(self.promised)
-            }
-            Some(problem) => LivePoll::Failed(problem.clone()),
-            None => LivePoll::End,
+        if !self.has_ended || !self.streams.is_empty() {
+            let until = self.earliest().filter(|earliest| *earliest > AT_ONCE);
+            self.promised = self.promised.max(until);
+            return LivePoll::Pending(self.promised);
         }
+        if self.problem.is_none() {
+            let options = &self.options;
+            self.problem = self.traces.values_mut().find_map(|trace| trace.unread_metadata(options));
+        }
+        self.problem.clone().map_or(LivePoll::End, LivePoll::Failed)
     }
 
     fn push(&mut self, stream: u64, item: StreamItem) {
@@ -303,8 +304,11 @@ impl LiveReader {
 
     /// Drops a trace if it has ended and its data streams, too.
     fn drop_trace(&mut self, trace: u64) {
-        if self.traces.get(&trace).is_some_and(|growing| growing.has_ended && growing.streams == 0) {
-            self.traces.remove(&trace);
+        if self.traces.get(&trace).is_some_and(|growing| growing.has_ended && growing.streams == 0)
+            && let Some(mut growing) = self.traces.remove(&trace)
+            && self.problem.is_none()
+        {
+            self.problem = growing.unread_metadata(&self.options);
         }
     }
 

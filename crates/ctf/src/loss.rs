@@ -4,6 +4,7 @@ use ichnos_model::Window;
 use ichnos_model::clock::ClockValue;
 use ichnos_model::source::StreamLoss;
 
+use crate::packet::Counter;
 use crate::packet_entry::PacketEntry;
 
 /// Data discarded by a tracer, and its time range if known.
@@ -35,11 +36,32 @@ impl From<TracerLoss> for StreamLoss {
     }
 }
 
+/// Meaning of a counter of discarded events that is smaller than in the previous packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum SmallerCounter {
+    /// It wrapped or was reset, whatever is possible.
+    #[default]
+    WrappedOrReset,
+    /// It shows no loss, as in Babeltrace.
+    Ignored,
+}
+
+impl SmallerCounter {
+    fn is_ignored(self, before: Counter, now: Counter) -> bool {
+        self == Self::Ignored && now.value < before.value
+    }
+}
+
 /// Returns the number of event records discarded since the previous packet's end, from counter snapshots. The inner
 /// value is `None` if the number is unknown.
-pub(crate) fn discarded_events(before: Option<&PacketEntry>, packet: &PacketEntry) -> Option<Option<u64>> {
+pub(crate) fn discarded_events(
+    before: Option<&PacketEntry>,
+    packet: &PacketEntry,
+    smaller: SmallerCounter,
+) -> Option<Option<u64>> {
     let now = packet.discarded().filter(|_| !packet.is_misplaced())?;
     let count = match before.and_then(|before| before.discarded()) {
+        Some(before) if smaller.is_ignored(before, now) => Some(0),
         // A counter that was reset has counted from 0 since.
         Some(before) => Some(now.since(before).unwrap_or(now.value)),
         None => (now.value == 0).then_some(0),

@@ -154,6 +154,11 @@ impl PacketReader {
         }
     }
 
+    /// Decodes the header and context of the next packet, which is not entered. Returns `false` if it cannot be read.
+    pub(crate) fn peek(&mut self, slots: &Slots, clocks: &mut Clocks) -> bool {
+        self.has_packet() && self.read(slots, clocks).is_ok() && !self.is_lost()
+    }
+
     fn read(&mut self, slots: &Slots, clocks: &mut Clocks) -> Result<PacketContent, Damage> {
         let input = &*self.input;
         let entry = &input.packets[self.index];
@@ -407,7 +412,7 @@ impl PacketReader {
     /// Returns the event records discarded before or in the open packet.
     pub(crate) fn discarded_events(&self) -> Option<TracerLoss> {
         let before = self.input.packet_before(self.index);
-        let count = discarded_events(before, self.entry())?;
+        let count = discarded_events(before, self.entry(), self.input.rules.smaller_counter)?;
         // Loss before the first counter snapshot begins with this packet at the earliest.
         let begin = match before.filter(|before| before.discarded().is_some()) {
             Some(before) => before.end(),

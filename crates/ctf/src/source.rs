@@ -219,10 +219,7 @@ impl CtfSource {
                         NextAction::AfterPackets(0)
                     };
                 }
-                NextAction::BeforePacket(0) if self.is_past_window() && self.packets.is_partial() => {
-                    self.state = NextAction::Done;
-                }
-                NextAction::BeforePacket(0) if self.is_past_window() => self.state = NextAction::AfterWindow,
+                NextAction::BeforePacket(0) if self.is_past_window() => self.leave_window(queue),
                 NextAction::BeforePacket(which) => match self.packets.damage_before(which) {
                     Some(damage) => {
                         self.state = NextAction::BeforePacket(which + 1);
@@ -344,13 +341,28 @@ impl CtfSource {
         for damage in self.packets.flaws() {
             self.queue_damage(damage, queue);
         }
+        self.queue_losses(queue);
+        self.queue_packet_begin(queue);
+    }
+
+    /// Queues the losses that the open packet shows, as far as they are in the window.
+    fn queue_losses(&self, queue: &mut MessageQueue) {
         if let Some(loss) = self.packets.discarded_events().filter(|loss| loss.is_in(&self.window)) {
             queue.push(QueuedMessage::DiscardedEvents(Box::new(loss.into())), loss.begin());
         }
         if let Some(loss) = self.packets.discarded_packets().filter(|loss| loss.is_in(&self.window)) {
             queue.push(QueuedMessage::DiscardedPackets(Box::new(loss.into())), loss.begin());
         }
-        self.queue_packet_begin(queue);
+    }
+
+    /// Ends the window before the next packet. Only that packet shows the losses that begin in the window.
+    fn leave_window(&mut self, queue: &mut MessageQueue) {
+        let (slots, clocks) = self.scanner.decode_state();
+        // The clock stays at the last packet's end.
+        if self.packets.peek(slots, &mut clocks.clone()) {
+            self.queue_losses(queue);
+        }
+        self.state = if self.packets.is_partial() { NextAction::Done } else { NextAction::AfterWindow };
     }
 
     /// Queues the open packet's start.
@@ -535,6 +547,27 @@ mod tests {
         ];
         assert_eq!(messages, expected);
         assert!(!cursor.advance() && cursor.head().is_none() && cursor.current().is_none());
+    }
+
+    #[test]
+    fn a_window_that_ends_before_a_packet_has_its_losses() {
+        let losses = |begin, end| {
+            let mut cursor = input().cursor(Window { begin, end: Some(end) });
+            let mut losses = Vec::new();
+            while cursor.advance() {
+                let head = cursor.head().unwrap();
+                if matches!(head.kind, MessageKind::DiscardedEvents | MessageKind::DiscardedPackets) {
+                    losses.push((head.kind, head.nanoseconds()));
+                }
+            }
+            losses
+        };
+        let both = [(MessageKind::DiscardedEvents, Some(20)), (MessageKind::DiscardedPackets, Some(20))];
+        for end in [20, 25, 29, 30, 40] {
+            assert_eq!(losses(None, end), both, "{end}");
+        }
+        assert_eq!(losses(None, 19), []);
+        assert_eq!(losses(Some(22), 25), both);
     }
 
     #[test]

@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 
 use ichnos_io::{Bytes, Entry, ScanProgress, ScanStep};
 use ichnos_model::class::Role;
-use ichnos_model::clock::ClockArithmetic;
 use ichnos_model::decode::DecodeLimits;
 use ichnos_model::message::{Damage, DamageKind};
 use ichnos_model::trace::{Diagnostic, FileDiagnostic, FileRole, Limits, TextPosition};
@@ -309,7 +308,7 @@ impl<'a> StreamBuilder<'a> {
     pub(crate) fn finish(
         self,
         quirks: &[Quirk],
-        clock_arithmetic: ClockArithmetic,
+        options: &CtfOptions,
     ) -> (Vec<Arc<StreamInput>>, Vec<FileDiagnostic>) {
         let mut notes = Vec::new();
         let limits = self.packet_limits.for_events(self.packets);
@@ -341,7 +340,14 @@ impl<'a> StreamBuilder<'a> {
                     };
                     let most_cycles = most_cycles(stream.clock());
                     let quirks = quirks.into();
-                    let rules = StreamRules { records, quirks, limits, clock_arithmetic, most_cycles };
+                    let rules = StreamRules {
+                        records,
+                        quirks,
+                        limits,
+                        clock_arithmetic: options.clock_arithmetic,
+                        most_cycles,
+                        smaller_counter: options.smaller_counter(),
+                    };
                     Arc::clone(unknown.insert(Arc::new(rules)))
                 }
             };

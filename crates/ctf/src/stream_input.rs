@@ -10,7 +10,7 @@ use ichnos_model::trace::StreamSummary;
 use ichnos_model::{Cursor as _, DataStream, Message, Window};
 
 use crate::event_class::EventRecords;
-use crate::loss::{discarded_events, discarded_packets};
+use crate::loss::{SmallerCounter, discarded_events, discarded_packets};
 use crate::packet::PacketDecoder;
 use crate::packet_check::PacketCheck;
 use crate::packet_entry::PacketEntry;
@@ -61,6 +61,8 @@ pub(crate) struct StreamRules {
     pub(crate) clock_arithmetic: ClockArithmetic,
     /// Largest default clock value whose time fits in 64 bits.
     pub(crate) most_cycles: u64,
+    /// Meaning of counters of discarded events that get smaller.
+    pub(crate) smaller_counter: SmallerCounter,
 }
 
 /// Times of a data stream, in nanoseconds.
@@ -172,7 +174,7 @@ impl StreamInput {
                 }));
                 summary.damage.extend(packet.cut_off(&file.name, file.bytes.len() as u64));
             }
-            match discarded_events(before, packet) {
+            match discarded_events(before, packet, self.rules.smaller_counter) {
                 Some(Some(count)) => {
                     summary.discarded_events = summary.discarded_events.saturating_add(count);
                 }

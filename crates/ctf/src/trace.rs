@@ -385,7 +385,7 @@ impl<'a> TraceDescription<'a> {
         builder.report_flaws(self.dialect);
         diagnostics.append(&mut builder.diagnostics);
         let damage = std::mem::take(&mut builder.damage);
-        let (mut streams, mut notes) = builder.finish(&self.quirks, options.clock_arithmetic);
+        let (mut streams, mut notes) = builder.finish(&self.quirks, options);
         if options.babeltrace.is_some() {
             number_streams(&mut streams);
             streams.iter_mut().filter_map(Arc::get_mut).for_each(drop_equal_entries);

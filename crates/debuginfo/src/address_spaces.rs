@@ -27,6 +27,8 @@ pub struct AddressSpaces {
     symbols: Symbols,
     thread_names: ThreadNames,
     mappings: HashMap<MappingKey, BinaryMapping>,
+    /// Times at which the binaries of a process were listed again.
+    restarts: HashMap<i64, Vec<i128>>,
     is_incomplete: bool,
 }
 
@@ -134,6 +136,10 @@ pub struct AddressSpacesBuilder {
     /// Number of open and closed mappings.
     count: usize,
     thread_names: ThreadNames,
+    restarts: HashMap<i64, Vec<i128>>,
+    /// `true` if a binary stays until it is unloaded, and if its build id and its debug link are unknown before their
+    /// events, as in Babeltrace.
+    is_gradual: bool,
     is_incomplete: bool,
 }
 
@@ -165,14 +171,23 @@ impl AddressSpacesBuilder {
             closed: Vec::new(),
             count: 0,
             thread_names: ThreadNames::new(),
+            restarts: HashMap::new(),
+            is_gradual: false,
             is_incomplete: false,
         }
+    }
+
+    /// Keeps a binary until it is unloaded, also if another one is loaded at its address. Build ids and debug links are
+    /// unknown before their events.
+    pub(crate) fn gradual(self) -> Self {
+        Self { is_gradual: true, ..self }
     }
 
     /// Adds a change in a process. The time is in nanoseconds from the clock origin.
     pub fn add(&mut self, time: i128, process: i64, event: AddressSpaceEvent) {
         match event {
             AddressSpaceEvent::Clear => {
+                self.restarts.entry(process).or_default().push(time);
                 for (_, mapping) in self.open.remove(&process).unwrap_or_default() {
                     self.closed.push((process, mapping, Some(time)));
                 }
@@ -193,20 +208,31 @@ impl AddressSpacesBuilder {
                 }
             }
             AddressSpaceEvent::BuildId { base, id } => {
-                if let Some(mapping) = self.mapping(process, base) {
+                if let Some(mapping) = self.mapping(time, process, base) {
                     mapping.build_id = Some(id);
                 }
             }
             AddressSpaceEvent::DebugLink { base, name, crc } => {
-                if let Some(mapping) = self.mapping(process, base) {
+                if let Some(mapping) = self.mapping(time, process, base) {
                     mapping.debug_link = Some((name, crc));
                 }
             }
         }
     }
 
-    fn mapping(&mut self, process: i64, base: u64) -> Option<&mut OpenMapping> {
-        self.open.get_mut(&process)?.get_mut(&base)
+    /// Returns a mapping whose binary becomes better known at a time.
+    fn mapping(&mut self, time: i128, process: i64, base: u64) -> Option<&mut OpenMapping> {
+        let mapping = self.open.get_mut(&process)?.get_mut(&base)?;
+        if self.is_gradual && mapping.from < time {
+            if self.count >= self.most {
+                self.is_incomplete = true;
+                return None;
+            }
+            self.count += 1;
+            self.closed.push((process, mapping.clone(), Some(time)));
+            mapping.from = time;
+        }
+        Some(mapping)
     }
 
     fn fork(&mut self, time: i128, process: i64, parent: i64) {
@@ -230,7 +256,7 @@ impl AddressSpacesBuilder {
         }
         let open = self.open.entry(process).or_default();
         if let Some(known) = open.get(&loaded.base) {
-            if (&known.loaded.path, known.loaded.size) == (&loaded.path, loaded.size) {
+            if self.is_gradual || (&known.loaded.path, known.loaded.size) == (&loaded.path, loaded.size) {
                 return;
             }
             // Its unloading was not recorded.
@@ -261,6 +287,7 @@ impl AddressSpacesBuilder {
         let mut spaces = AddressSpaces {
             is_incomplete: self.is_incomplete,
             thread_names: self.thread_names,
+            restarts: self.restarts,
             ..AddressSpaces::default()
         };
         let mut symbols = Vec::new();
@@ -328,6 +355,18 @@ impl AddressSpaces {
     #[must_use]
     pub fn validity(&self, process: i64, address: u64, time: i128) -> Validity {
         self.symbols.validity(address_space(process), address, time)
+    }
+
+    /// Returns the time range around a time in which the binaries of a process are not listed again.
+    pub(crate) fn epoch(&self, process: i64, time: i128) -> Validity {
+        let restarts = self.restarts.get(&process).map(Vec::as_slice).unwrap_or_default();
+        let next = restarts.partition_point(|restart| *restart <= time);
+        let mut epoch = Validity::EVER;
+        if let Some(last) = next.checked_sub(1).and_then(|last| restarts.get(last)) {
+            epoch.from = *last;
+        }
+        epoch.until = restarts.get(next).copied();
+        epoch
     }
 
     /// Returns module and thread names, and the functions that `functions` finds in a binary: first address, end and
@@ -431,6 +470,36 @@ mod tests {
         let validity = spaces.validity(7, 120, 1);
         assert_eq!((validity.from, validity.until), (1, Some(5)));
         assert_eq!(spaces.validity(10, 120, 1), Validity::EVER);
+    }
+
+    #[test]
+    fn binaries_become_known_gradually() {
+        use AddressSpaceEvent::{BuildId, Clear, DebugLink, Load, Unload};
+        let load = |path: &str| Load(LoadedBinary::new(100, 50, path));
+        let mut builder = AddressSpacesBuilder::default().gradual();
+        for (time, event) in [
+            (1, load("/a")),
+            (2, load("/b")),
+            (3, BuildId { base: 100, id: [1, 2].into() }),
+            (4, DebugLink { base: 100, name: "a.debug".into(), crc: 5 }),
+            (5, Unload { base: 100 }),
+            (6, load("/b")),
+            (6, BuildId { base: 100, id: [3].into() }),
+            (7, Clear),
+        ] {
+            builder.add(time, 7, event);
+        }
+        let spaces = builder.build();
+        let found = |time| {
+            let id = spaces.find(7, 120, time)?.binary;
+            Some((&*id.path, id.build_id.as_deref(), id.debug_link.is_some()))
+        };
+        let (old, new) = (Some(&[1, 2][..]), Some(&[3][..]));
+        let expected = [None, Some(("/a", None, false)), Some(("/a", None, false)), Some(("/a", old, false))];
+        assert_eq!([0, 1, 2, 3].map(found), expected);
+        assert_eq!([4, 5, 6, 7].map(found), [Some(("/a", old, true)), None, Some(("/b", new, false)), None]);
+        assert_eq!((spaces.epoch(7, 6).until, spaces.epoch(7, 7).from), (Some(7), 7));
+        assert_eq!(spaces.epoch(8, 7), Validity::EVER);
     }
 
     #[test]

@@ -47,6 +47,8 @@ pub(crate) struct OpenSettings {
     pub(crate) directories: Directories,
     pub(crate) limits: DebugInfoLimits,
     pub(crate) decompress: Option<Decompress>,
+    /// `true` to find separate debug files only by the build id and the debug link in the trace.
+    pub(crate) only_recorded: bool,
 }
 
 /// An opened binary.
@@ -219,6 +221,7 @@ fn find_debug_file(
             None
         }
     };
+    let program = program.filter(|_| !settings.only_recorded);
     let found = search_debug_file(place, id, program, &settings.directories, open);
     let limit = limit.filter(|_| found.is_none());
     (found, limit)
@@ -264,7 +267,7 @@ mod tests {
             target_prefix: Some(directory.to_owned()),
             debug_info: Some(directory.join("debug")),
         };
-        Binary::open(&id, &OpenSettings { directories, limits, decompress: None })
+        Binary::open(&id, &OpenSettings { directories, limits, ..OpenSettings::default() })
     }
 
     /// Returns the functions and lines at an address as text.

@@ -21,6 +21,7 @@
 //! a target prefix only files in it. Damaged or hostile files take limited time and memory.
 #![forbid(unsafe_code)]
 
+mod address_fields;
 mod address_spaces;
 mod binaries;
 mod binary;
@@ -31,6 +32,7 @@ mod dwarf;
 mod elf;
 mod error;
 mod files;
+mod first_lookups;
 mod lookup;
 mod mapping_events;
 mod options;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ichnos_model::class::EventRecordClass;
-use ichnos_model::cursor::ExcludedClasses;
+use ichnos_model::cursor::{BoxedCursor, ExcludedClasses};
 use ichnos_model::field::{FieldRef, FieldValue};
 use ichnos_model::{Event, Message, OpenedTrace, Scope, TraceClass, Window};
 
@@ -64,6 +64,17 @@ impl MappingEvent {
             "perf_comm" => Self::PerfName,
             _ => return None,
         })
+    }
+
+    /// Returns the kind of an event class that Babeltrace knows, too.
+    fn in_babeltrace(class: &EventRecordClass) -> Option<Self> {
+        let is_known = match class.name.as_deref()? {
+            "lttng_ust_dl:dlopen" => true,
+            name => !["lttng_ust_dl:", "ust_baddr", "lttng_ust_lib:build_id", "lttng_ust_lib:debug_link"]
+                .iter()
+                .any(|start| name.starts_with(start)),
+        };
+        Self::new(class).filter(|kind| is_known && *kind != Self::SharedObject && !kind.is_from_perf())
     }
 
     fn is_from_perf(self) -> bool {
@@ -157,24 +168,43 @@ pub(crate) fn is_from_perf(trace: &TraceClass) -> bool {
     classes.any(|class| MappingEvent::new(class).is_some_and(MappingEvent::is_from_perf))
 }
 
-/// Reads the address spaces of all processes in a trace, up to `most` mappings.
-pub(crate) fn read(trace: &dyn OpenedTrace, most: usize) -> AddressSpaces {
+/// What is read of the events about binaries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MappingRules {
+    /// Maximum number of mappings.
+    pub(crate) most: usize,
+    /// Use only the events that Babeltrace uses. Binaries become known as it learns of them.
+    pub(crate) as_babeltrace: bool,
+    /// Time of the events.
+    pub(crate) window: Window,
+}
+
+impl MappingRules {
+    /// Returns the rules for all events, up to `most` mappings.
+    pub(crate) fn all(most: usize) -> Self {
+        Self { most, as_babeltrace: false, window: Window::default() }
+    }
+}
+
+/// Reads the address spaces of all processes in a trace.
+pub(crate) fn read(trace: &dyn OpenedTrace, rules: MappingRules) -> AddressSpaces {
     let streams = trace.data_streams();
+    let kind_of = if rules.as_babeltrace { MappingEvent::in_babeltrace } else { MappingEvent::new };
     let kinds: Vec<Vec<_>> = streams
         .iter()
-        .map(|stream| {
-            stream.plans().event_records.iter().map(|plans| MappingEvent::new(&plans.class)).collect()
-        })
+        .map(|stream| stream.plans().event_records.iter().map(|plans| kind_of(&plans.class)).collect())
         .collect();
     let has_unload = kinds.iter().flatten().any(|kind| *kind == Some(MappingEvent::Unload));
     let mut changes = Changes::default();
     for (index, kinds) in kinds.iter().enumerate() {
         if kinds.iter().any(Option::is_some) {
-            read_stream(trace, index, kinds, has_unload, &mut changes);
+            let Some(cursor) = trace.cursor(index, rules.window) else { continue };
+            read_stream(cursor, kinds, has_unload, &mut changes);
         }
     }
     changes.list.sort_by_key(|(time, ..)| *time);
-    let mut builder = AddressSpacesBuilder::new(most);
+    let builder = AddressSpacesBuilder::new(rules.most);
+    let mut builder = if rules.as_babeltrace { builder.gradual() } else { builder };
     builder.set_incomplete(changes.is_incomplete);
     for (time, process, change) in changes.list {
         builder.add(time, process, change);
@@ -210,13 +240,11 @@ impl Changes {
 }
 
 fn read_stream(
-    trace: &dyn OpenedTrace,
-    index: usize,
+    mut cursor: BoxedCursor,
     kinds: &[Option<MappingEvent>],
     has_unload: bool,
     changes: &mut Changes,
 ) {
-    let Some(mut cursor) = trace.cursor(index, Window::default()) else { return };
     if let Some(others) = ExcludedClasses::new(kinds.iter().map(Option::is_none)) {
         cursor.exclude(&Arc::new(others));
     }

@@ -1,16 +1,17 @@
 //! Texts about an address.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ichnos_model::OpenedTrace;
 use ichnos_model::stack::Symbols;
+use ichnos_model::{OpenedTrace, Window};
 
 use crate::address_spaces::{AddressSpaces, MappedBinary};
 use crate::binaries::{Binaries, Lookup};
 use crate::binary::{NameSource, OpenSettings};
 use crate::class::DebugInfoTexts;
 use crate::files::Directories;
-use crate::mapping_events;
+use crate::mapping_events::{self, MappingRules};
 use crate::options::DebugInfoOptions;
 
 /// Writes the texts.
@@ -22,6 +23,8 @@ pub(crate) struct TextMaker {
     as_babeltrace: bool,
     /// Maximum number of mappings in a trace.
     most_mappings: usize,
+    /// Time of the events about binaries, once it is restricted.
+    window: OnceLock<Window>,
     /// `true` if some symbols or binaries in a trace are missing, because there are too many.
     is_incomplete: AtomicBool,
 }
@@ -33,7 +36,12 @@ impl TextMaker {
             target_prefix: options.target_prefix.clone().or_else(this_system),
             debug_info: options.debug_info_dir.clone(),
         };
-        let settings = OpenSettings { directories, limits: options.limits, decompress: options.decompress };
+        let settings = OpenSettings {
+            directories,
+            limits: options.limits,
+            decompress: options.decompress,
+            only_recorded: options.as_babeltrace,
+        };
         let prefix = options.target_prefix.as_ref();
         Self {
             binaries: Binaries::new(settings),
@@ -41,20 +49,38 @@ impl TextMaker {
             full_path: options.full_path,
             as_babeltrace: options.as_babeltrace,
             most_mappings: options.limits.mappings,
+            window: OnceLock::new(),
             is_incomplete: AtomicBool::new(false),
         }
     }
 
+    /// Returns `true` if the first texts about an address stay until its process lists its binaries again.
+    pub(crate) fn keeps_first_texts(&self) -> bool {
+        self.as_babeltrace
+    }
+
+    /// Ignores the events about binaries outside a time window.
+    pub(crate) fn restrict(&self, window: Window) {
+        self.window.get_or_init(|| window);
+    }
+
+    /// Returns the time of the events about binaries.
+    pub(crate) fn window(&self) -> Window {
+        self.window.get().copied().unwrap_or_default()
+    }
+
     /// Reads the binaries of all processes in a trace.
     pub(crate) fn address_spaces(&self, trace: &dyn OpenedTrace) -> AddressSpaces {
-        let spaces = mapping_events::read(trace, self.most_mappings);
+        let (most, as_babeltrace) = (self.most_mappings, self.as_babeltrace);
+        let rules = MappingRules { most, as_babeltrace, window: self.window() };
+        let spaces = mapping_events::read(trace, rules);
         self.is_incomplete.fetch_or(spaces.is_incomplete(), Ordering::Relaxed);
         spaces
     }
 
     /// Reads the functions, modules and threads of all processes in a trace.
     pub(crate) fn symbols(&self, trace: &dyn OpenedTrace) -> Symbols {
-        let spaces = mapping_events::read(trace, self.most_mappings);
+        let spaces = mapping_events::read(trace, MappingRules::all(self.most_mappings));
         let symbols =
             spaces.symbols(|mapped| self.binaries.functions(mapped.binary, (mapped.base, mapped.kind)));
         self.is_incomplete.fetch_or(symbols.is_incomplete(), Ordering::Relaxed);
@@ -69,12 +95,13 @@ impl TextMaker {
         &self.binaries
     }
 
-    /// Writes the texts about an address in a binary.
-    pub(crate) fn texts(&self, mapped: MappedBinary<'_>, address: u64) -> DebugInfoTexts {
+    /// Writes the texts about an address in a binary. Returns `None` if another build of the binary was found, or none,
+    /// and no texts are wanted then.
+    pub(crate) fn texts(&self, mapped: MappedBinary<'_>, address: u64) -> Option<DebugInfoTexts> {
         let MappedBinary { binary, base, kind } = mapped;
         let lookup = self.binaries.find(binary, (base, kind), address);
         if self.as_babeltrace && !lookup.is_found && binary.build_id.is_some() {
-            return DebugInfoTexts::default();
+            return None;
         }
         let path = match self.full_path && !self.target_prefix.is_empty() {
             true => {
@@ -83,11 +110,11 @@ impl TextMaker {
             }
             false => binary.path.to_string(),
         };
-        DebugInfoTexts {
+        Some(DebugInfoTexts {
             binary: binary_text(self.shown(&path), &lookup),
             function: self.function_text(&lookup).unwrap_or_default(),
             source: self.source_text(&lookup).unwrap_or_default(),
-        }
+        })
     }
 
     fn source_text(&self, lookup: &Lookup) -> Option<String> {
@@ -170,7 +197,7 @@ mod tests {
             let mapped = MappedBinary { binary: &binary, base: 0x1000, kind };
             let texts = TextMaker::new(&options).texts(mapped, address);
             let expected = DebugInfoTexts { binary: expected.to_owned(), ..DebugInfoTexts::default() };
-            assert_eq!(texts, expected);
+            assert_eq!(texts, Some(expected).filter(|expected| !expected.binary.is_empty()));
         }
     }
 }

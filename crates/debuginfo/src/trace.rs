@@ -6,13 +6,14 @@ use ichnos_model::class::DataStreamClass;
 use ichnos_model::cursor::LookupCursor;
 use ichnos_model::stack::Symbols;
 use ichnos_model::trace::WrappedTrace;
-use ichnos_model::{Cursor as _, OpenedTrace};
+use ichnos_model::{Cursor as _, OpenedTrace, Window};
 
 use crate::address_spaces::AddressSpacesBuilder;
 use crate::binary::CodeLocation;
 use crate::binary_id::{BinaryId, MappingBase};
 use crate::error::DebugInfoError;
 use crate::lookup::{AddressTexts, DebugInfoLookup};
+use crate::mapping_events::MappingRules;
 use crate::options::DebugInfoOptions;
 use crate::texts::TextMaker;
 use crate::{class, mapping_events};
@@ -57,6 +58,12 @@ impl DebugInfo {
         }))
     }
 
+    /// Ignores the events about binaries outside a time window, as Babeltrace does behind a trimmer. Only the first call
+    /// has an effect, if it comes before the first event is read.
+    pub fn restrict(&self, window: Window) {
+        self.maker.restrict(window);
+    }
+
     /// Finds the functions and source lines at an address in a binary, as its linker counts addresses. For a library or
     /// a position-independent program, this is the distance from the start of its mapping.
     #[must_use]
@@ -96,7 +103,8 @@ pub fn with_symbols(
         match &maker {
             Some(maker) => maker.symbols(&*input),
             None => {
-                let spaces = mapping_events::read(&*input, AddressSpacesBuilder::MOST_MAPPINGS);
+                let rules = MappingRules::all(AddressSpacesBuilder::MOST_MAPPINGS);
+                let spaces = mapping_events::read(&*input, rules);
                 spaces.symbols(|_| Vec::new())
             }
         }

@@ -12,7 +12,7 @@ mod table;
 
 pub use branch::Branch;
 pub use charset::{CharsetWriter, locale_is_ascii, to_ascii};
-pub use clock::{CalendarDate, calendar_date, calendar_nanoseconds, date_time, seconds};
+pub use clock::{CalendarDate, calendar_date, calendar_nanoseconds, date_time, seconds, system_zone, zone};
 pub use line_width::LineWidth;
 pub use paint::Paint;
 pub use quantity::{count, grouped, share, size};

@@ -10,6 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::block::ShortText;
 use crate::number;
 use crate::recent_number::RecentNumber;
+use crate::text;
 
 const BILLION: i128 = 1_000_000_000;
 
@@ -30,7 +31,7 @@ pub(crate) struct ClockDisplay {
 
 impl ClockDisplay {
     pub(crate) fn new(seconds: bool, date: bool, gmt: bool) -> Self {
-        let zone = if gmt { TimeZone::UTC } else { TimeZone::system() };
+        let zone = text::zone(gmt);
         Self { seconds, date, zone, second: i64::MIN, text: None }
     }
 

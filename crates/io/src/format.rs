@@ -163,8 +163,8 @@ pub trait Format: Send + Sync {
 /// Creates a trace from arriving datagrams. Its single data stream can be read once.
 pub type Listen = fn(Datagrams, &ReadOptions) -> Result<Box<dyn OpenedTrace>, PlanError>;
 
-/// Rules of Babeltrace 2 for CTF traces: data streams without an id are numbered, and unknown fields of blocks in TSDL
-/// are ignored with a warning.
+/// Rules of Babeltrace 2 for CTF traces: data streams without an id are numbered, unknown fields of blocks in TSDL are
+/// ignored with a warning, and counters of discarded events that get smaller show no loss.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BabeltraceRules {

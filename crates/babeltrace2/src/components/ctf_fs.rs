@@ -8,6 +8,7 @@ use ichnos::io::BabeltraceRules;
 use ichnos::model::OpenedTrace;
 use ichnos::model::class::Role;
 use ichnos::model::clock::ClockArithmetic;
+use ichnos::model::message::{Damage, DamageKind};
 use ichnos::model::trace::{FileDiagnostic, Severity};
 use ichnos::{OpenError, OpenOptions, Session};
 
@@ -46,7 +47,7 @@ pub(crate) fn open(
     for trace in session.traces() {
         check(trace.as_ref(), warn)?;
     }
-    check_identities(&session)?;
+    check_identities(&session, &inputs)?;
     let ports = ports(&session);
     Ok(OpenedSource { session, ports })
 }
@@ -105,10 +106,15 @@ fn check(trace: &dyn OpenedTrace, warn: &dyn Fn(&str)) -> Result<(), Failure> {
     for problem in trace.diagnostics().iter().filter(is_warning) {
         warn(&ctf_errors::warning(problem));
     }
-    let mut damage = trace.damage().iter().find(|damage| is_refused(damage)).cloned();
+    // Babeltrace believes the sizes in an index until it reads the packets.
+    let is_late = |damage: &Damage| {
+        matches!(damage.kind, DamageKind::PacketWithin { .. }) && has_index(Path::new(&damage.file))
+    };
+    let is_found = |damage: &&Damage| is_refused(damage) && !is_late(damage);
+    let mut damage = trace.damage().iter().find(is_found).cloned();
     trace.for_each_stream(&mut |summary| {
         if damage.is_none() {
-            damage = summary.damage.iter().find(|damage| is_refused(damage)).cloned();
+            damage = summary.damage.iter().find(is_found).cloned();
         }
     });
     let Some(damage) = damage else { return Ok(()) };
@@ -117,6 +123,14 @@ fn check(trace: &dyn OpenedTrace, warn: &dyn Fn(&str)) -> Result<(), Failure> {
         .in_context(format!("Failed to index CTF stream file '{file}'"))
         .in_context(format!("Cannot add stream file `{file}` to stream file group"))
         .in_context(cannot_create(trace)))
+}
+
+/// Returns `true` for a file with an LTTng index.
+fn has_index(file: &Path) -> bool {
+    let (Some(directory), Some(name)) = (file.parent(), file.file_name()) else { return false };
+    let mut name = name.to_owned();
+    name.push(".idx");
+    directory.join("index").join(name).is_file()
 }
 
 /// Names of the dialects of CTF 1.8.
@@ -132,14 +146,21 @@ fn cannot_create(trace: &dyn OpenedTrace) -> String {
     format!("Cannot create trace for `{}`.", trace.path())
 }
 
-/// Checks that all traces are parts of the same one.
-fn check_identities(session: &Session) -> Result<(), Failure> {
-    let mut identities =
-        session.traces().iter().map(|trace| (trace.path(), TraceIdentity::of_class(&trace.trace().class)));
-    let Some((_, first)) = identities.next() else { return Ok(()) };
-    match identities.find(|(_, other)| *other != first) {
-        Some((path, _)) => Err(Failure::from_cause(format!(
-            "Multiple traces given, but identities don't match: trace-path={path}"
+/// Checks that all inputs are parts of the same trace. Inputs without an identity are not, even if they are equal.
+fn check_identities(session: &Session, inputs: &[PathBuf]) -> Result<(), Failure> {
+    let mut identities = session
+        .traces()
+        .iter()
+        .map(|trace| (Path::new(trace.path()), TraceIdentity::of_class(&trace.trace().class)));
+    let Some((path, first)) = identities.next() else { return Ok(()) };
+    let other = match &first {
+        Some(_) => identities.find(|(_, other)| *other != first).map(|(path, _)| path),
+        None => Some(path).filter(|_| inputs.len() > 1),
+    };
+    match other {
+        Some(path) => Err(Failure::from_cause(format!(
+            "Multiple traces given, but identities don't match: trace-path={}",
+            path.display()
         ))),
         None => Ok(()),
     }

@@ -11,11 +11,12 @@ use crate::command::Failure;
 use crate::components::ctf_errors::metadata_causes;
 
 /// First line of the text of CTF 1.8 metadata.
-const SIGNATURE: &str = "/* CTF 1.8";
+const SIGNATURE: &[u8] = b"/* CTF 1.8";
 
 /// Text of a metadata stream.
 pub(crate) struct MetadataText {
-    pub(crate) text: String,
+    /// Usually in UTF-8.
+    pub(crate) text: Vec<u8>,
     pub(crate) is_packetized: bool,
 }
 
@@ -106,14 +107,17 @@ pub(crate) fn metadata_text(directory: &Path) -> Result<MetadataText, Failure> {
             }
         }
     };
-    let text = String::from_utf8_lossy(&text);
-    let is_json =
-        text.trim_start_matches(['\u{feff}', '\u{1e}', ' ', '\t', '\r', '\n']).starts_with(['{', '[']);
-    let text = match is_json || text.starts_with(SIGNATURE) {
-        true => text.into_owned(),
-        false => format!("{SIGNATURE} */\n\n{text}"),
+    let text = match is_json(&text) || text.starts_with(SIGNATURE) {
+        true => text,
+        false => [SIGNATURE, b" */\n\n", &text].concat(),
     };
     Ok(MetadataText { text, is_packetized })
+}
+
+fn is_json(text: &[u8]) -> bool {
+    let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
+    let first = text.iter().find(|byte| !b"\x1e \t\r\n".contains(byte));
+    matches!(first, Some(b'{' | b'['))
 }
 
 #[cfg(test)]

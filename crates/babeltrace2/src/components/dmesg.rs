@@ -1,11 +1,10 @@
 //! `source.text.dmesg`: lines of a kernel log.
 
-use std::fs::File;
-use std::io::Read;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use ichnos::export::text::calendar_nanoseconds;
+use ichnos::io::{Bytes, IoLimits, Tree};
 use ichnos::model::class::{DataStreamClass, EventRecordClass, FieldClass, Member};
 use ichnos::model::clock::ClockClass;
 use ichnos::model::source::{NextRecord, Record, RecordTrace};
@@ -18,9 +17,6 @@ use crate::components::decimal_number::number;
 use crate::components::parameter_values::Parameters;
 use crate::components::source::{OpenedSource, Port};
 use crate::value::Map;
-
-/// Maximum size of a log in bytes.
-const MOST_BYTES: u64 = 4 << 30;
 
 const BILLION: u64 = 1_000_000_000;
 
@@ -41,14 +37,14 @@ pub(crate) fn open(parameters: &Map) -> Result<OpenedSource, Failure> {
     let (name, bytes) = match parameters.text("path") {
         Some(path) => {
             let name = Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
-            let read = File::open(path).and_then(read_all);
+            let read = Bytes::from_file(Path::new(path));
             (name.unwrap_or_default(), read.map_err(|error| format!("`{path}`: {error}")))
         }
-        None => ("STDIN".to_owned(), read_all(std::io::stdin().lock()).map_err(|error| error.to_string())),
+        None => (STDIN.to_owned(), read_stdin()),
     };
     let bytes = bytes
         .map_err(|error| Failure::from_cause(format!("Cannot open input file in read mode: {error}")))?;
-    let log = Log { bytes: bytes.into(), extracts_times: !parameters.is_set("no-extract-timestamp") };
+    let log = Log { bytes, extracts_times: !parameters.is_set("no-extract-timestamp") };
     let trace = log.into_trace(&name).ok_or_else(|| Failure::from_cause("Cannot create metadata objects"))?;
     let mut options = OpenOptions::default();
     options.other_inputs.extend(parameters.text("path").map(PathBuf::from));
@@ -56,18 +52,19 @@ pub(crate) fn open(parameters: &Map) -> Result<OpenedSource, Failure> {
     Ok(OpenedSource { session, ports: vec![Port { name: "out".to_owned(), trace: 0, stream: 0 }] })
 }
 
-fn read_all(reader: impl Read) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    reader.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(std::io::Error::other(format!("the log has more than {MOST_BYTES} bytes")));
-    }
-    Ok(bytes)
+/// Name of the trace of a log on the standard input.
+const STDIN: &str = "STDIN";
+
+/// Reads the standard input to its end. A long log goes to a temporary file, because several sinks can read it.
+fn read_stdin() -> Result<Bytes, String> {
+    let tree = Tree::from_reader(STDIN, io::stdin().lock(), &IoLimits::default());
+    let tree = tree.map_err(|error| error.to_string())?;
+    tree.files().next().map_or(Ok(Bytes::default()), |file| file.read().map_err(|error| error.to_string()))
 }
 
 /// Text of a kernel log.
 struct Log {
-    bytes: Arc<[u8]>,
+    bytes: Bytes,
     extracts_times: bool,
 }
 
@@ -83,11 +80,16 @@ impl Log {
         let limits = Limits::default();
         let mut trace = Trace::new(class, name, &limits).ok()?;
         trace.given_name = Some(name.to_owned());
+        let trace = RecordTrace::new("dmesg", trace, &limits);
         let bytes = self.bytes;
+        // Without a line, Babeltrace has no data stream.
+        if lines(&bytes, 0).next().is_none() {
+            return Some(trace);
+        }
         let length = bytes.len() as u64;
         let extracts_times = self.extracts_times;
-        Some(RecordTrace::new("dmesg", trace, &limits).with_stream(0, "", length, move || Lines {
-            bytes: Arc::clone(&bytes),
+        Some(trace.with_stream(0, "", length, move || Lines {
+            bytes: bytes.clone(),
             at: 0,
             extracts_times,
             has_times,
@@ -98,7 +100,7 @@ impl Log {
 
 /// Reader of the lines.
 struct Lines {
-    bytes: Arc<[u8]>,
+    bytes: Bytes,
     at: usize,
     extracts_times: bool,
     has_times: bool,
@@ -175,7 +177,7 @@ mod tests {
     use ichnos::model::{Message, Window};
 
     fn events(text: &str, extracts_times: bool) -> Vec<(Option<i128>, String)> {
-        let trace = Log { bytes: text.as_bytes().into(), extracts_times }.into_trace("log").unwrap();
+        let trace = Log { bytes: text.as_bytes().to_vec().into(), extracts_times }.into_trace("log").unwrap();
         let session = Session::of_trace(Box::new(trace), &OpenOptions::default());
         let mut found = Vec::new();
         session

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ichnos::debug_info::DebugInfo;
 use ichnos::export::printable;
 use ichnos::live::lttng::{
-    self, LttngFeed, LttngLiveError, LttngLiveOptions, RelayAddress, RelaySession, SeekPosition,
+    self, LttngFeed, LttngLiveError, LttngLiveOptions, RelayAddress, RelaySession, SeekPosition, TraceFormat,
 };
 use ichnos::model::live::LiveOptions;
 use ichnos::{OpenOptions, Session};
@@ -112,9 +112,10 @@ fn session_url(relay: &RelayAddress, session: &RelaySession) -> String {
 pub(crate) fn sessions_text(url: &str) -> Result<String, Failure> {
     let (relay, sessions) = sessions(url)?;
     let line = |session: &RelaySession| {
-        let RelaySession { live_timer, streams, clients, .. } = session;
+        let RelaySession { live_timer, streams, clients, format, .. } = session;
+        let format = if *format == TraceFormat::Ctf18 { "CTF 1.8" } else { "CTF 2" };
         format!(
-            "{} (timer = {live_timer}, {streams} stream(s), {clients} client(s) connected)\n",
+            "{} (timer = {live_timer}, {streams} stream(s), {clients} client(s) connected, {format})\n",
             printable(&session_url(&relay, session))
         )
     };
@@ -143,7 +144,6 @@ pub(crate) fn sessions_value(url: &str) -> Result<ParameterValue, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ichnos::live::lttng::TraceFormat;
 
     #[test]
     fn domains_of_a_recording_are_one_session() {

@@ -67,7 +67,7 @@ fn metadata_info(parameters: &Map) -> Result<ParameterValue, Failure> {
     let path = ctf_fs::normalized(Path::new(parameters.text("path").unwrap_or_default()));
     let metadata = ctf_metadata::metadata_text(&path)?;
     let mut answer = Map::default();
-    answer.insert("text", ParameterValue::Text(metadata.text));
+    answer.insert("text", ParameterValue::Text(String::from_utf8_lossy(&metadata.text).into_owned()));
     answer.insert("is-packetized", ParameterValue::Boolean(metadata.is_packetized));
     Ok(ParameterValue::Map(answer))
 }

@@ -86,11 +86,6 @@ impl TextSink {
         }
     }
 
-    /// Returns `true` if losses are shown whose number the trace itself does not know.
-    pub(crate) fn shows_uncertain_losses(&self) -> bool {
-        matches!(self.style, TextStyle::Pretty(_))
-    }
-
     /// Shows debug information at the end of the common context.
     pub(crate) fn show_debug_info(&mut self) {
         match &mut self.style {

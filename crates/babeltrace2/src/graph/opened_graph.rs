@@ -13,7 +13,7 @@ use crate::components::trimmer::Trimmer;
 use crate::components::{ctf_fs, debug_info};
 use crate::graph::sink_run::{PortInput, PreparedSink, run_sink};
 use crate::graph::sources::{SourceUse, Sources};
-use crate::graph::time_range::{TimeRanges, intersection};
+use crate::graph::time_range::{TimeRanges, hull, intersection};
 use crate::graph::wiring::{self, SinkInput};
 use crate::graph_check::not_created;
 
@@ -44,7 +44,9 @@ pub(crate) fn run(graph: &Graph, log_level: Option<LogLevel>) -> Result<u8, Fail
     // A sink can close sources, whose times later sinks need.
     let inputs: Result<Vec<Vec<PortInput>>, Failure> =
         connected.iter().map(|sink| opened.port_inputs(&sink.inputs, &windows)).collect();
-    for (sink, inputs) in connected.iter().zip(inputs?) {
+    let inputs = inputs?;
+    opened.restrict_debug_info(inputs.iter().flatten());
+    for (sink, inputs) in connected.iter().zip(inputs) {
         let Some(mut prepared) = opened.sinks.remove(&sink.sink) else { continue };
         if let PreparedSink::Text(text) = &mut prepared
             && inputs.iter().any(|input| input.source.debug_info.is_some())
@@ -149,6 +151,17 @@ impl<'g> OpenedGraph<'g> {
         Ok(windows)
     }
 
+    /// Hides events about binaries from filters that add debug information, if trimmers drop these events before.
+    fn restrict_debug_info<'i>(&self, inputs: impl Iterator<Item = &'i PortInput>) {
+        let mut windows: HashMap<usize, Window> = HashMap::new();
+        for input in inputs {
+            let Some(filter) = input.source.debug_info else { continue };
+            let window = input.debug_info_window;
+            windows.entry(filter).and_modify(|known| *known = hull(*known, window)).or_insert(window);
+        }
+        windows.into_iter().for_each(|(filter, window)| self.sources.restrict_debug_info(filter, window));
+    }
+
     /// Returns the ports that reach a sink, with their time windows and debug information.
     fn port_inputs(
         &self,
@@ -161,12 +174,14 @@ impl<'g> OpenedGraph<'g> {
         let adds_debug_info =
             |filter: &&usize| self.graph.components.get(**filter).is_some_and(debug_info::is_filter);
         let port_input = |input: &SinkInput| {
-            let debug_info = input.filters.iter().find(adds_debug_info).copied();
+            let filter = input.filters.iter().position(|filter| adds_debug_info(&filter));
+            let debug_info = filter.and_then(|filter| input.filters.get(filter)).copied();
+            let debug_info_window = ranges.before(input, filter.unwrap_or(0))?;
             let source = SourceUse { source: input.source, debug_info };
             let last = input.filters.iter().rfind(|filter| !adds_debug_info(filter));
             let ends_with_trimmer = last.is_some_and(|filter| self.trimmers.contains_key(filter));
             let window = ranges.of_port(input)?;
-            Ok(PortInput { source, port: input.port, window, ends_with_trimmer })
+            Ok(PortInput { source, port: input.port, window, debug_info_window, ends_with_trimmer })
         };
         inputs.iter().map(port_input).collect()
     }

@@ -16,9 +16,9 @@ use crate::components::text_sinks::{PartOutput, TextSink};
 use crate::components::{damage_cause, is_refused};
 use crate::graph::skipped_messages::skipped_messages;
 use crate::graph::sources::{SourceUse, Sources};
-use crate::graph::time_range::narrowed;
+use crate::graph::time_range::{hull as hull_of, narrowed};
 use crate::graph::trimmed_sink::{TrimmedSink, WindowBound};
-use crate::graph::trimmed_streams::{TrimmedStreams, UncountedLosses};
+use crate::graph::trimmed_streams::TrimmedStreams;
 use crate::standard_output::exit_code;
 use crate::value::Map;
 
@@ -47,6 +47,8 @@ pub(crate) struct PortInput {
     pub(crate) source: SourceUse,
     pub(crate) port: usize,
     pub(crate) window: Window,
+    /// Time window before the filter that adds debug information.
+    pub(crate) debug_info_window: Window,
     /// `true` if a trimmer behind the last muxer makes the message batches.
     pub(crate) ends_with_trimmer: bool,
 }
@@ -66,9 +68,7 @@ pub(crate) fn run_sink(
     let result = match sink {
         PreparedSink::CtfFs(sink) => return write_traces(sources, sink, inputs),
         PreparedSink::Text(sink) => with_messages(sources, inputs, |reader, pass, (streams, _)| {
-            let shows_all = sink.shows_uncertain_losses();
-            let uncounted = if shows_all { UncountedLosses::Shown } else { UncountedLosses::OfWindow };
-            let pass = streams.trim(pass, uncounted);
+            let pass = streams.trim(pass);
             if streams.is_empty() {
                 return sink.print(|output| write(reader, pass, output));
             }
@@ -81,7 +81,7 @@ pub(crate) fn run_sink(
         }),
         PreparedSink::Counter(mut counter) => {
             with_messages(sources, inputs, |reader, pass, (streams, session)| {
-                let pass = streams.trim(pass, UncountedLosses::OfWindow);
+                let pass = streams.trim(pass);
                 let mut sink = TrimmedSink::new(&mut *counter, streams.clone());
                 // A muxer makes new batches.
                 if inputs.iter().all(|input| input.ends_with_trimmer) {
@@ -181,9 +181,7 @@ fn restrict(reader: &mut Reader<'_>, session: &Session, windows: &HashMap<u32, W
         let Some(first) = of_trace.next() else { continue };
         let hull = of_trace.fold(*first, |hull, window| {
             differ |= window != first;
-            let begin = hull.begin.zip(window.begin).map(|(a, b)| a.min(b));
-            let end = hull.end.zip(window.end).map(|(a, b)| a.max(b));
-            Window { begin, end }
+            hull_of(hull, *window)
         });
         reader.restrict(index, hull);
     }
@@ -211,7 +209,7 @@ fn write_traces(sources: &mut Sources<'_>, mut sink: CtfFsSink, inputs: &[PortIn
                 .stream_reader_of(Window::default(), |stream| windows.contains_key(&stream.key));
             let pass = Pass::new(restrict(&mut reader, &source.session, &windows));
             let is_cut = !streams.is_empty();
-            let pass = if is_cut { streams.trim(pass, UncountedLosses::OfWindow) } else { pass };
+            let pass = if is_cut { streams.trim(pass) } else { pass };
             sink.write(&reader, trace.trace(), pass, is_cut)?;
         }
         sources.keep(key, source);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use ichnos::OutputKind;
 use ichnos::debug_info::DebugInfo;
 use ichnos::export::printable;
+use ichnos::model::Window;
 
 use crate::command::{Component, ComponentKind, Failure, Graph, LogLevel};
 use crate::components::lttng_live::LIVE_PORT;
@@ -118,6 +119,13 @@ impl<'g> Sources<'g> {
     /// Keeps a source for later sinks.
     pub(crate) fn keep(&mut self, key: SourceUse, opened: OpenedSource) {
         self.opened.insert(key, opened);
+    }
+
+    /// Hides events about binaries outside a time window from a filter that adds debug information.
+    pub(crate) fn restrict_debug_info(&self, filter: usize, window: Window) {
+        if let Some(debug_info) = self.debug_info.get(&filter) {
+            debug_info.restrict(window);
+        }
     }
 
     /// Warns if the names of some addresses are missing because of a limit.

@@ -36,7 +36,10 @@ impl TimeRanges<'_, '_> {
     }
 
     /// Returns the window of a port behind the first filters.
-    fn before(&self, input: &SinkInput, filters: usize) -> Result<Window, Failure> {
+    ///
+    /// # Errors
+    /// As for [`Self::of_port`].
+    pub(crate) fn before(&self, input: &SinkInput, filters: usize) -> Result<Window, Failure> {
         let mut window = self.of_sources.get(&input.source).copied().unwrap_or_default();
         for filter in input.filters.iter().take(filters) {
             let Some(trimmer) = self.trimmers.get(filter) else { continue };
@@ -76,6 +79,13 @@ impl TimeRanges<'_, '_> {
         }
         Ok(first)
     }
+}
+
+/// Returns the time in two windows and between them.
+pub(crate) fn hull(a: Window, b: Window) -> Window {
+    let begin = a.begin.zip(b.begin).map(|(a, b)| a.min(b));
+    let end = a.end.zip(b.end).map(|(a, b)| a.max(b));
+    Window { begin, end }
 }
 
 /// Returns the time in two windows.

@@ -1,13 +1,16 @@
 //! Sink before a sink that shows packets and data streams, with the messages as a trimmer passes them on.
 
-use std::collections::HashMap;
+use std::cell::Cell;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use ichnos::model::event::Packet;
+use ichnos::model::decode::{DecodeLimits, PacketBits};
+use ichnos::model::event::{Packet, Scopes};
 use ichnos::model::message::Discarded;
 use ichnos::model::source::StreamLoss;
+use ichnos::model::trace::Limits;
 use ichnos::model::{DataStream, Message, Sink, Window};
 
 use crate::graph::trimmed_streams::{TrimmedStream, TrimmedStreams};
@@ -68,6 +71,11 @@ struct TrimmedMessages<'s, S: ?Sized> {
     losses: Vec<HeldLoss>,
     /// Data streams that end with the window, in the order of their ends.
     ends: Vec<Arc<DataStream>>,
+    has_several_windows: bool,
+    /// With several windows: their ends that were not passed on, with their data streams, and the data streams whose
+    /// packet has begun.
+    due: BTreeSet<(i128, u32)>,
+    open_packets: HashSet<u32>,
     /// The sink wants no more messages.
     is_over: bool,
 }
@@ -84,6 +92,9 @@ impl<'s, S: Sink + ?Sized> TrimmedSink<'s, S> {
             begins: Vec::new(),
             losses: Vec::new(),
             ends: Vec::new(),
+            has_several_windows: streams.have_several_windows(),
+            due: BTreeSet::new(),
+            open_packets: HashSet::new(),
             is_over: false,
         };
         Self { streams, trimmed }
@@ -100,6 +111,13 @@ impl<'s, S: Sink + ?Sized> TrimmedSink<'s, S> {
 impl<S: Sink + ?Sized> TrimmedMessages<'_, S> {
     /// Passes on a message, unless the sink wants no more.
     fn pass(&mut self, message: &Message<'_>) -> io::Result<()> {
+        if self.has_several_windows {
+            match message {
+                Message::PacketBegin(packet) => drop(self.open_packets.insert(packet.stream.key)),
+                Message::PacketEnd(packet) => drop(self.open_packets.remove(&packet.stream.key)),
+                _ => {}
+            }
+        }
         if !self.is_over {
             self.is_over = self.sink.message(message)?.is_break();
         }
@@ -150,6 +168,9 @@ impl<S: Sink + ?Sized> TrimmedMessages<'_, S> {
         let state = self.states.entry(trimmed.stream.key).or_default();
         match (*state, message) {
             (TrimmedState::Open, Message::StreamBegin(_)) => {
+                if self.has_several_windows && trimmed.ends_with_window() {
+                    self.due.extend(trimmed.window.end.map(|end| (end, trimmed.stream.key)));
+                }
                 if !trimmed.begins_with_window() {
                     return self.pass(message);
                 }
@@ -186,10 +207,7 @@ impl<S: Sink + ?Sized> TrimmedMessages<'_, S> {
                 if !trimmed.trim_end(&mut packet.end) {
                     return self.pass_in_window(&Message::PacketEnd(packet), trimmed.window);
                 }
-                *state = TrimmedState::Ended;
-                self.end_window(Some(trimmed.window))?;
-                self.pass(&Message::PacketEnd(packet))?;
-                return self.pass(&Message::StreamEnd(&trimmed.stream));
+                return self.end_within_packet(packet, trimmed);
             }
             (TrimmedState::Open, Message::DiscardedEvents(loss)) if trimmed.starts_window(loss) => {
                 self.hold(trimmed, loss, false);
@@ -220,6 +238,38 @@ impl<S: Sink + ?Sized> TrimmedMessages<'_, S> {
         self.pass(&Message::PacketBegin(packet))
     }
 
+    /// Passes on the end of a packet that ends with its window, and then the end of its data stream.
+    fn end_within_packet(&mut self, packet: Packet<'_>, trimmed: &TrimmedStream) -> io::Result<()> {
+        self.states.insert(trimmed.stream.key, TrimmedState::Ended);
+        self.end_window(Some(trimmed.window))?;
+        self.pass(&Message::PacketEnd(packet))?;
+        self.pass(&Message::StreamEnd(&trimmed.stream))
+    }
+
+    /// Passes on the ends of data streams whose window ends before a time in another window.
+    fn end_before(&mut self, time: i128, window: Window, streams: &TrimmedStreams) -> io::Result<()> {
+        while let Some((end, key)) = self.due.first().copied()
+            && end < time
+            && let Some(trimmed) = streams.get(key)
+            && trimmed.window != window
+        {
+            self.due.pop_first();
+            if self.open_packets.contains(&key) {
+                // Its fields were shown at its begin.
+                let slots: [Cell<i128>; 0] = [];
+                let (begins, limits) = (Default::default(), DecodeLimits::from(&Limits::default()));
+                let scopes = Scopes::new(PacketBits { data: &[], content: 0 }, &begins, &slots, &limits);
+                let packet = Packet::new(&trimmed.stream, 0, 0, scopes).with_times(None, trimmed.end);
+                self.end_within_packet(packet, trimmed)?;
+            } else if let Some(index) = self.ends.iter().position(|stream| stream.key == key) {
+                let stream = self.ends.remove(index);
+                self.end_window(Some(trimmed.window))?;
+                self.pass(&Message::StreamEnd(&stream))?;
+            }
+        }
+        Ok(())
+    }
+
     fn hold(&mut self, trimmed: &TrimmedStream, loss: &Discarded<'_>, is_packets: bool) {
         let Discarded { count, thread, begin, end, .. } = *loss;
         let loss = StreamLoss { count, thread, begin, end };
@@ -231,7 +281,15 @@ impl<S: Sink + ?Sized> TrimmedMessages<'_, S> {
 impl<S: Sink + ?Sized> Sink for TrimmedSink<'_, S> {
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         match message.stream().and_then(|stream| self.streams.get(stream.key)) {
-            Some(stream) => self.trimmed.message(message, stream)?,
+            Some(stream) => {
+                if self.trimmed.has_several_windows
+                    && let Some(time) = message.nanoseconds()
+                {
+                    let time = stream.window.end.map_or(time, |end| time.min(end));
+                    self.trimmed.end_before(time, stream.window, &self.streams)?;
+                }
+                self.trimmed.message(message, stream)?;
+            }
             // Babeltrace has no such message.
             None if matches!(message, Message::Damage(_)) => {}
             None => self.trimmed.pass(message)?,

@@ -4,7 +4,7 @@
 //! packets and data streams begin and end with the window if it cuts them, and data streams that end before it are
 //! not passed on.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use ichnos::export::{DetailsPart, StreamTimes};
@@ -18,15 +18,6 @@ use crate::command::Failure;
 
 const BILLION: i128 = 1_000_000_000;
 
-/// Treatment of losses whose number is unknown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum UncountedLosses {
-    /// It shows all.
-    Shown,
-    /// It shows those whose number is unknown because of the window, and not those that are uncertain in the trace.
-    OfWindow,
-}
-
 /// Data stream in a time window.
 #[derive(Clone, Debug)]
 pub(crate) struct TrimmedStream {
@@ -34,7 +25,7 @@ pub(crate) struct TrimmedStream {
     pub(crate) window: Window,
     /// Clock values at the bounds of the window.
     pub(crate) begin: Option<ClockValue>,
-    end: Option<ClockValue>,
+    pub(crate) end: Option<ClockValue>,
     /// First and last time of the whole data stream, if known.
     range: Option<(i128, i128)>,
 }
@@ -44,8 +35,8 @@ pub(crate) struct TrimmedStream {
 pub(crate) struct TrimmedStreams {
     /// By their keys.
     trimmed: Arc<HashMap<u32, TrimmedStream>>,
-    /// Data streams that end before the window.
-    early: Arc<[Arc<DataStream>]>,
+    /// Data streams that end before the window, by their keys.
+    early: Arc<BTreeMap<u32, Arc<DataStream>>>,
     /// Numbers of data streams without an id in their trace, by their keys.
     numbers: Arc<HashMap<u32, u128>>,
 }
@@ -56,7 +47,7 @@ impl TrimmedStreams {
     /// # Errors
     /// If a trimmed data stream has no clock.
     pub(crate) fn new(session: &Session, windows: &mut HashMap<u32, Window>) -> Result<Self, Failure> {
-        let (mut found, mut early) = (HashMap::new(), Vec::new());
+        let (mut found, mut early) = (HashMap::new(), BTreeMap::new());
         if windows.values().all(|window| *window == Window::default()) {
             return Ok(Self::default());
         }
@@ -73,7 +64,7 @@ impl TrimmedStreams {
                 }
                 if is_before(summary.time_range, window) {
                     windows.remove(&key);
-                    early.push(summary.stream);
+                    early.insert(key, summary.stream);
                     return;
                 }
                 let at = |bound: Option<i128>| value_at(&summary.stream, bound?);
@@ -93,12 +84,18 @@ impl TrimmedStreams {
                 None => "Unsupported stream: stream class does not have a default clock class".to_owned(),
             }));
         }
-        Ok(Self { trimmed: Arc::new(found), early: early.into(), numbers: Arc::new(numbers) })
+        Ok(Self { trimmed: Arc::new(found), early: Arc::new(early), numbers: Arc::new(numbers) })
     }
 
     /// Returns `true` if all data streams are whole.
     pub(crate) fn is_empty(&self) -> bool {
         self.trimmed.is_empty()
+    }
+
+    /// Returns `true` if the data streams have different windows.
+    pub(crate) fn have_several_windows(&self) -> bool {
+        let mut windows = self.trimmed.values().map(|trimmed| trimmed.window);
+        windows.next().is_some_and(|first| windows.any(|other| other != first))
     }
 
     /// Returns a trimmed data stream.
@@ -113,7 +110,7 @@ impl TrimmedStreams {
 
     /// Returns `true` for a data stream that ends before its window.
     pub(crate) fn is_early(&self, key: u32) -> bool {
-        self.early.iter().any(|stream| stream.key == key)
+        self.early.contains_key(&key)
     }
 
     /// Returns the start time of the window, which is the same for all data streams behind one trimmer.
@@ -124,19 +121,18 @@ impl TrimmedStreams {
     /// Returns the times of the data streams that a window cuts, and the data streams without messages.
     pub(crate) fn part(&self) -> DetailsPart {
         let times = self.trimmed.iter().map(|(key, trimmed)| (*key, trimmed.times())).collect();
-        DetailsPart { times, further_streams: self.early.to_vec(), numbers: (*self.numbers).clone() }
+        DetailsPart {
+            times,
+            further_streams: self.early.values().cloned().collect(),
+            numbers: (*self.numbers).clone(),
+        }
     }
 
-    /// Trims the losses in a pass.
-    pub(crate) fn trim(&self, pass: Pass, uncounted: UncountedLosses) -> Pass {
-        let shows_all = uncounted == UncountedLosses::Shown;
-        if self.is_empty() && shows_all {
-            return pass;
-        }
+    /// Trims the losses in a pass. Drops losses of which the trace knows neither the number nor the extent.
+    pub(crate) fn trim(&self, pass: Pass) -> Pass {
         let streams = self.clone();
         pass.map_losses(move |loss| {
-            (shows_all || loss.count.is_some())
-                && streams.get(loss.stream.key).is_none_or(|trimmed| trimmed.trim(loss))
+            loss.count.is_some() && streams.get(loss.stream.key).is_none_or(|trimmed| trimmed.trim(loss))
         })
     }
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::sync::OnceLock;
 
 use ichnos::ClockOffset;
-use ichnos::export::text::date_time;
+use ichnos::export::text::{self, date_time};
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
@@ -136,11 +136,10 @@ pub(crate) fn warn_of_zone_by(warn: impl Fn(&str, &str) + Send + Sync + 'static)
 
 /// Returns the time zone for reading times. Warns once if TZ names an unknown zone.
 fn zone(gmt: bool) -> TimeZone {
-    if gmt {
-        return TimeZone::UTC;
+    if !gmt {
+        warn_of_zone();
     }
-    warn_of_zone();
-    TimeZone::system()
+    text::zone(gmt)
 }
 
 /// Warns once if TZ names an unknown time zone. Must be called before local times are printed.
@@ -148,7 +147,7 @@ pub(crate) fn warn_of_zone() {
     static WARNED: OnceLock<()> = OnceLock::new();
     WARNED.get_or_init(|| {
         if let (Some(warn), Some(name)) = (WARN.get(), std::env::var_os("TZ"))
-            && TimeZone::try_system().is_err()
+            && text::system_zone().is_none()
         {
             warn(
                 &format!("TZ: unknown time zone `{}`, so times are in UTC", name.to_string_lossy()),

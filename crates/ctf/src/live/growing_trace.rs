@@ -103,6 +103,14 @@ impl GrowingTrace {
         if self.problem.is_some() { None } else { self.newest.clone() }
     }
 
+    /// Returns the reason why the metadata could never be read, if some has arrived.
+    pub(super) fn unread_metadata(&mut self, options: &CtfOptions) -> Option<String> {
+        if self.text.is_empty() || self.newest(options).is_some() || self.newest.is_some() {
+            return None;
+        }
+        self.problem.clone()
+    }
+
     fn read(&mut self, options: &CtfOptions) -> Result<TraceVersion, String> {
         let length = self.text.len() as u64;
         self.work = self.work.saturating_add(length);
@@ -191,6 +199,7 @@ impl TraceVersion {
                 limits: self.limits.for_events(ASSUMED_PACKETS),
                 clock_arithmetic: self.options.clock_arithmetic,
                 most_cycles: most_cycles(clock),
+                smaller_counter: self.options.smaller_counter(),
             }))
         };
         self.rules.get(class)?.get_or_init(create).clone()

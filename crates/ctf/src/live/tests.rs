@@ -274,6 +274,21 @@ fn metadata_that_stays_unreadable() {
 }
 
 #[test]
+fn unreadable_metadata_of_a_trace_without_packets() {
+    for ends_first in [false, true] {
+        let mut reader = LiveReader::new(CtfOptions::default());
+        reader.begin_trace(0, "a");
+        reader.add_metadata(0, b"nonsense");
+        if ends_first {
+            reader.end_trace(0);
+        }
+        expect(&mut reader, &[], &LivePoll::Pending(None));
+        reader.end();
+        assert!(matches!(reader.poll(), LivePoll::Failed(error) if error.starts_with("a/metadata:1:")));
+    }
+}
+
+#[test]
 fn metadata_in_too_many_parts() {
     let mut options = CtfOptions::default();
     options.limits.metadata_bytes = METADATA.len() as u64 + 10;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use ichnos_io::{CreateError, WriteOptions, WriteSource};
-use ichnos_model::class::{ByteOrder, DataStreamClass, FieldClass, Role, Roles};
+use ichnos_model::class::{ByteOrder, DataStreamClass, FieldClass, Role, Roles, UuidOf};
 use ichnos_model::lower::{Capabilities, ExtendedScopes, Feature, LossKind, LowerOptions, LoweredTrace};
-use ichnos_model::{Scope, TraceClass, Window};
+use ichnos_model::{Scope, Trace, TraceClass, Window};
 
 use super::capabilities::capabilities;
 use super::frame::{add_fields, add_packets, add_stream_ids, add_times, packet_header};
@@ -122,6 +122,9 @@ impl Adaptation {
         if !options.selected_by.is_empty() {
             identify_part(class, &options.selected_by);
         }
+        if dialect == Dialect::Spec2 {
+            identify_trace(class, &source.trace);
+        }
         if !self.frame.mirrors {
             add_packets(class, capabilities);
         } else if self.frame.lacks_header {
@@ -196,6 +199,16 @@ pub(super) fn identify_part(class: &mut TraceClass, selected_by: &[String]) {
         let part = derived_uuid(std::iter::empty(), selected_by);
         uid.push_str(&format!("/{part}"));
     }
+}
+
+/// Identifies a trace with a given name by this name and its UUID, as Babeltrace does. In CTF2-SPEC-2.0, the UUID itself
+/// belongs to the metadata stream.
+fn identify_trace(class: &mut TraceClass, source: &Trace) {
+    let uuid = class.uuid.filter(|_| source.class.uuid_of != UuidOf::MetadataStream);
+    let (Some(uuid), None, Some(name)) = (uuid, &class.uid, &source.given_name) else { return };
+    class.uid = Some(uuid.to_string());
+    class.name = Some(name.clone());
+    class.namespace = class.namespace.take().or_else(|| source.class.implied_namespace.clone());
 }
 
 /// Returns `true` if nothing is dropped, and packets stay as in the source.

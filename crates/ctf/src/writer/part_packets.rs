@@ -22,6 +22,8 @@ pub(super) struct PacketTemplate {
     /// Packet header and context.
     head: Vec<u8>,
     pub(super) range: PacketRange,
+    /// Range without an unreliable end.
+    known_range: PacketRange,
     has_late_events: bool,
     /// Packet hash, if the digest is compared with the output.
     hash: Option<u64>,
@@ -223,8 +225,9 @@ impl PacketTemplate {
         let head = packets.out.packet().to_vec();
         let open = packets.open?;
         let range = PacketRange { begin: packet.begin, end: packet.end };
+        let known_range = PacketRange::of_start(packet);
         let hash = encoder.digest.as_ref().map(|digest| digest.packet);
-        Some(Self { open, head, range, has_late_events: packet.has_late_events, hash })
+        Some(Self { open, head, range, known_range, has_late_events: packet.has_late_events, hash })
     }
 
     /// Begins the packet in the encoder's current part. `counts_anew`: the part counts losses from 0.
@@ -281,7 +284,6 @@ impl PacketTemplate {
     /// Returns the packet's start time in the current part.
     fn start_time(&self, encoder: &StreamEncoder, config: &EncoderConfig) -> u64 {
         let packets = &encoder.lanes[0];
-        let PacketRange { begin: source_begin, end: source_end } = self.range;
         let mut begin = self.open.begin;
         let raises = self.has_late_events && config.timestamp.are_whole();
         let is_early = raises && begin < packets.last_event;
@@ -289,11 +291,11 @@ impl PacketTemplate {
             begin = packets.last_event;
         }
         if config.clock.adds_begin {
-            let end = source_end.map(|end| end.cycles);
+            let end = self.range.end.map(|end| end.cycles);
             let latest = end.filter(|end| !self.open.is_corrected || *end >= begin);
             begin = begin.max(packets.end).min(latest.unwrap_or(u64::MAX));
         }
-        begin = begin_in_window(config, encoder.window, source_begin, source_end, begin).unwrap_or(begin);
+        begin = begin_in_window(config, encoder.window, self.known_range, begin).unwrap_or(begin);
         let is_late = !config.frame.is_ctf && begin < packets.end;
         encoder.record_moved_start(is_early, is_late);
         if is_late { packets.end } else { begin }
@@ -311,7 +313,7 @@ impl PacketTemplate {
     ) {
         let config = &*encoder.config;
         let packets = &mut encoder.lanes[0];
-        let first = begin_in_window(config, encoder.window, self.range.begin, self.range.end, 0).unwrap_or(0);
+        let first = begin_in_window(config, encoder.window, self.known_range, 0).unwrap_or(0);
         let wanted = wanted.max(first).max(packets.end).min(next);
         let can_begin = config.clock.can_begin(wanted, packets.end, config.timestamp);
         let begin = if can_begin { wanted } else { next };

@@ -440,6 +440,9 @@ impl StreamEncoder {
     fn first_time(&mut self, event: &Event<'_>, cycles: Option<u64>) -> Option<u64> {
         let config = &*self.config;
         if !config.timestamp.are_several || !config.frame.mirrors {
+            if config.timestamp.bits < 64 && config.frame.mirrors && config.has(WriteRule::TimeGaps) {
+                self.read_after_gap(event, cycles);
+            }
             return cycles;
         }
         // If the written event time differs, all its timestamps get that time.
@@ -451,6 +454,21 @@ impl StreamEncoder {
             None => self.times.clear(),
         }
         self.times.first().or(cycles)
+    }
+
+    /// Reads an event's only timestamp, if the shortest timestamp has too few bits for the time since the last event.
+    /// Its own timestamp can be longer.
+    #[inline]
+    fn read_after_gap(&mut self, event: &Event<'_>, cycles: Option<u64>) {
+        self.times.clear();
+        let Some(now) = self.lanes[0].open.as_ref().map(|open| open.now) else { return };
+        let Some(time) = cycles.filter(|cycles| *cycles >= now && self.has_no_room(now, *cycles)) else {
+            return;
+        };
+        if event.clock.is_some_and(|clock| clock.cycles == time) {
+            let config = &*self.config;
+            self.times.read(event, config.timestamp.scope, config.default_clock, time, true);
+        }
     }
 
     /// Returns `true` if a reader would decode a different time for the event after this clock value.

@@ -39,8 +39,22 @@ pub fn calendar_nanoseconds(date: CalendarDate, time: (i8, i8, i8, i32), gmt: bo
     Some(date.to_datetime(time).to_zoned(zone(gmt)).ok()?.timestamp().as_nanosecond())
 }
 
-fn zone(gmt: bool) -> TimeZone {
-    if gmt { TimeZone::UTC } else { TimeZone::system() }
+/// Returns UTC if `gmt`, otherwise the system time zone. If that is unknown, its times are in UTC.
+#[must_use]
+pub fn zone(gmt: bool) -> TimeZone {
+    if gmt { TimeZone::UTC } else { system_zone().unwrap_or_else(TimeZone::system) }
+}
+
+/// Returns the system time zone. Returns `None` if it is unknown, for example because of its name in the variable `TZ`.
+#[must_use]
+pub fn system_zone() -> Option<TimeZone> {
+    TimeZone::try_system().ok().or_else(|| posix_zone(&std::env::var("TZ").ok()?))
+}
+
+/// Returns the zone with a name like `posix/Europe/Berlin`: the C library's name for a zone without leap seconds.
+fn posix_zone(name: &str) -> Option<TimeZone> {
+    let name = name.strip_prefix(':').unwrap_or(name).strip_prefix("posix/")?;
+    TimeZone::get(name).ok()
 }
 
 /// Formats nanoseconds as seconds with nine decimals.
@@ -55,6 +69,14 @@ pub fn seconds(nanoseconds: i128) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn zones_without_leap_seconds_have_names() {
+        for name in ["posix/Europe/Berlin", ":posix/Europe/Berlin"] {
+            assert_eq!(posix_zone(name).unwrap().iana_name(), Some("Europe/Berlin"));
+        }
+        assert_eq!((posix_zone("Europe/Berlin"), posix_zone("posix/Nowhere")), (None, None));
+    }
 
     #[test]
     fn times() {

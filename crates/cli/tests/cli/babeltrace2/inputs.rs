@@ -166,6 +166,99 @@ fn write_bugs(directory: &Path) {
     }
 }
 
+/// Metadata of a program that reports its libraries.
+const UST: &str = r#"/* CTF 1.8 */
+typealias integer { size = 8; align = 8; signed = false; } := u8;
+typealias integer { size = 64; align = 8; signed = false; base = 16; } := u64;
+trace { major = 1; minor = 8; byte_order = le; };
+clock { name = "ticks"; freq = 1000; };
+typealias integer { size = 64; align = 8; map = clock.ticks.value; } := time;
+stream {
+    packet.context := struct { time timestamp_begin; time timestamp_end; u64 content_size; u64 packet_size; };
+    event.header := struct { u8 id; time timestamp; };
+    event.context := struct { integer { size = 32; align = 8; signed = true; } _vpid; u64 _ip; };
+};
+event { id = 0; name = "lttng_ust_statedump:start"; fields := struct { }; };
+event { id = 1; name = "lttng_ust_statedump:bin_info";
+    fields := struct { u64 _baddr; u64 _memsz; string _path; u8 _is_pic; }; };
+event { id = 2; name = "lttng_ust_statedump:build_id";
+    fields := struct { u64 _baddr; u8 __build_id_length; u8 _build_id[__build_id_length]; }; };
+event { id = 3; name = "lttng_ust_lib:load"; fields := struct { u64 _baddr; u64 _memsz; string _path; }; };
+event { id = 4; name = "lttng_ust_lib:build_id";
+    fields := struct { u64 _baddr; u8 __build_id_length; u8 _build_id[__build_id_length]; }; };
+event { id = 5; name = "lttng_ust_lib:unload"; fields := struct { u64 _baddr; }; };
+event { id = 6; name = "app:event"; };
+"#;
+
+/// Returns a packet whose context is its begin, its end and its sizes.
+fn plain_packet(begin: u64, end: u64, events: &[u8]) -> Vec<u8> {
+    let size = (4 * 8 + events.len()) as u64 * 8;
+    let head: Vec<u8> = [begin, end, size, size].iter().flat_map(|number| number.to_le_bytes()).collect();
+    [&head, events].concat()
+}
+
+/// Writes a trace of a program that reports its libraries, which are missing.
+fn write_ust(directory: &Path) {
+    const A: u64 = 0x7f00_0000_0000;
+    const B: u64 = 0x7f00_0010_0000;
+    let mut stream = Vec::new();
+    let mut put = |id: u8, address: u64, payload: &[&[u8]]| {
+        let time = 1_000 + stream.len() as u64;
+        let head = [&[id][..], &time.to_le_bytes(), &5_i32.to_le_bytes(), &address.to_le_bytes()];
+        stream.extend([&head[..], payload].concat().concat());
+    };
+    let (a, b, size) = (A.to_le_bytes(), B.to_le_bytes(), 0x1000_u64.to_le_bytes());
+    put(6, A + 0x10, &[]);
+    for _ in 0..2 {
+        put(0, A + 0x20, &[]);
+        put(1, A + 0x30, &[&a, &size, b"/missing/liba.so\0", &[1]]);
+        put(2, A + 0x40, &[&a, &[2, 0xab, 0xcd]]);
+        for place in [0x10, 0x30, 0x40] {
+            put(6, A + place, &[]);
+        }
+        put(3, B + 0x30, &[&b, &size, b"/missing/libb.so\0"]);
+        put(4, B + 0x40, &[&b, &[2, 0xab, 0xcd]]);
+        put(6, B + 0x10, &[]);
+        put(5, B + 0x20, &[&b]);
+        put(6, B + 0x10, &[]);
+        put(6, B + 0x50, &[]);
+    }
+    let packet = plain_packet(1_000, 2_000, &stream);
+    write(&directory.join("ust"), &[("metadata", UST.as_bytes()), ("stream", &packet)]);
+}
+
+/// Metadata with short and long timestamps, as LTTng writes them.
+const COMPACT: &str = r#"/* CTF 1.8 */
+typealias integer { size = 8; align = 8; signed = false; } := u8;
+typealias integer { size = 64; align = 8; signed = false; } := u64;
+trace { major = 1; minor = 8; byte_order = le; };
+clock { name = "ns"; freq = 1000000000; };
+typealias integer { size = 16; align = 8; signed = false; map = clock.ns.value; } := short;
+typealias integer { size = 64; align = 8; signed = false; map = clock.ns.value; } := time;
+stream {
+    packet.context := struct { time timestamp_begin; time timestamp_end; u64 content_size; u64 packet_size; };
+    event.header := struct {
+        enum : u8 { compact = 0 ... 30, extended = 31 } id;
+        variant <id> {
+            struct { short timestamp; } compact;
+            struct { u8 id; time timestamp; } extended;
+        } v;
+    };
+};
+event { id = 1; name = "tick"; };
+"#;
+
+/// Writes a trace with long times between events.
+fn write_compact(directory: &Path) {
+    let extended = |time: u64| [&[31, 1][..], &time.to_le_bytes()].concat();
+    let compact = |time: u16| [&[1][..], &time.to_le_bytes()].concat();
+    let events = [extended(500_000), compact(0xa200), extended(800_000)].concat();
+    let first = plain_packet(1_000, 900_000, &events);
+    let second = plain_packet(900_000, 2_000_000, &[extended(1_000_000), extended(1_900_000)].concat());
+    let stream = [first, second].concat();
+    write(&directory.join("compact"), &[("metadata", COMPACT.as_bytes()), ("stream", &stream)]);
+}
+
 /// Writes traces whose files are cut off.
 fn write_cut(directory: &Path) {
     let bytes = fs::read(directory.join("few/stream")).unwrap();
@@ -204,6 +297,17 @@ pub fn write_inputs(directory: &Path) {
         &directory.join("rich"),
         &[("metadata", [FEW, KINDS].concat().as_bytes()), ("stream", &large.concat())],
     );
+    let reset = [
+        few_packet([1_000, 2_000], 5, 5, &[event(2, 1_500, &[])]),
+        few_packet([3_000, 4_000], 3, 2, &[event(2, 3_500, &[])]),
+        few_packet([5_000, 6_000], 4, 3, &[event(2, 5_500, &[])]),
+    ];
+    write(&directory.join("reset"), &[("metadata", FEW.as_bytes()), ("stream", &reset.concat())]);
+    let mut latin = METADATA.as_bytes().to_vec();
+    latin.extend(b"/* caf\xe9 */\n");
+    write(&directory.join("latin"), &[("metadata", &latin)]);
+    write_ust(directory);
+    write_compact(directory);
     write_bugs(directory);
     write_cut(directory);
     write(&directory.join("nodata"), &[("metadata", METADATA.as_bytes())]);

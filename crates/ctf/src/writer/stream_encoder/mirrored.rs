@@ -89,7 +89,7 @@ impl StreamEncoder {
         };
         let (bytes, head_bits) = (self.lanes[0].out.packet().to_vec(), self.lanes[0].out.at());
         let (has_right_times, latest) = self.source_times(packet, &config);
-        self.move_start(packet, &mut head, has_right_times, &config);
+        self.move_start(packet, &mut head, &config);
         let PacketHead { placed, elements, begin } = head;
         let packets = &mut self.lanes[0];
         packets.has_packets = true;
@@ -269,17 +269,10 @@ impl StreamEncoder {
     }
 
     /// Moves a packet's start into the window and after the previous packet.
-    fn move_start(
-        &mut self,
-        packet: &Packet<'_>,
-        head: &mut PacketHead,
-        has_right_times: bool,
-        config: &EncoderConfig,
-    ) {
+    fn move_start(&mut self, packet: &Packet<'_>, head: &mut PacketHead, config: &EncoderConfig) {
         let packets = &mut self.lanes[0];
-        if has_right_times
-            && let Some(wanted) = begin_in_window(config, self.window, packet.begin, packet.end, head.begin)
-        {
+        let range = PacketRange::of_start(packet);
+        if let Some(wanted) = begin_in_window(config, self.window, range, head.begin) {
             head.begin = wanted;
             patch_role(&head.placed, Role::Timestamp, &mut packets.out, wanted);
         }
@@ -343,7 +336,7 @@ impl StreamEncoder {
             packets.out.go_back(0);
             return;
         }
-        if let Some(last) = last_cycles(&config.stream, window.end)
+        if let Some(last) = cycles_at(&config.stream, window.end)
             && packet.end.is_some_and(|end| end.cycles > last)
         {
             end = Some(last.max(open.now));
@@ -530,31 +523,31 @@ pub(in crate::writer) struct PacketRange {
     pub(in crate::writer) end: Option<ClockValue>,
 }
 
+impl PacketRange {
+    /// Returns the range of a packet that starts. Its end is unknown if it could be later than recorded.
+    pub(in crate::writer) fn of_start(packet: &Packet<'_>) -> Self {
+        let (begin, end) = (packet.begin, packet.end.filter(|_| !packet.has_late_events));
+        Self { begin, end: end.filter(|end| begin.is_none_or(|begin| begin.cycles <= end.cycles)) }
+    }
+}
+
 /// Returns the clock value at which a packet with these times begins instead of `before`, if a window cuts it.
 pub(in crate::writer) fn begin_in_window(
     config: &EncoderConfig,
     window: Window,
-    begin: Option<ClockValue>,
-    end: Option<ClockValue>,
+    range: PacketRange,
     before: u64,
 ) -> Option<u64> {
-    let first = window_cycles(&config.stream, window.begin)?;
-    begin.filter(|begin| begin.cycles < first)?;
+    let first = cycles_at(&config.stream, window.begin)?;
+    range.begin.filter(|begin| begin.cycles < first)?;
     // It may end before the window, and contain events after its end.
-    let wanted = end.map_or(first, |end| first.min(end.cycles.max(before)));
+    let wanted = range.end.map_or(first, |end| first.min(end.cycles.max(before)));
     // A narrow timestamp may be too short. In this case, the begin is unchanged.
     config.clock.can_begin(wanted, before, config.timestamp).then_some(wanted)
 }
 
-/// Returns the last default clock value in a window.
-fn last_cycles(stream: &DataStream, end: Option<i128>) -> Option<u64> {
-    let cycles = window_cycles(stream, end)?;
-    let is_behind = stream.clock()?.nanoseconds(cycles) > end?;
-    Some(cycles.saturating_sub(is_behind.into()))
-}
-
-/// Returns the first default clock value at a time or later.
-pub(in crate::writer) fn window_cycles(stream: &DataStream, time: Option<i128>) -> Option<u64> {
+/// Returns the default clock value that a clock shows at a time, which can be between two values.
+fn cycles_at(stream: &DataStream, time: Option<i128>) -> Option<u64> {
     let clock = stream.clock()?;
     let time = time?;
     // The clock is monotonic, so bisection finds the value.
@@ -567,5 +560,6 @@ pub(in crate::writer) fn window_cycles(stream: &DataStream, time: Option<i128>) 
             low = middle + 1;
         }
     }
-    Some(low)
+    let is_behind = clock.nanoseconds(low) > time;
+    Some(low.saturating_sub(is_behind.into()))
 }
