@@ -77,7 +77,10 @@ impl Processes {
 
     /// Returns the process of a thread at a time: the last process listed until then, else the first.
     pub(crate) fn find(&self, thread: u64, time: Option<i128>) -> Option<u64> {
-        let listed = self.by_thread.get(&thread)?;
+        let Some(listed) = self.by_thread.get(&thread) else {
+            // Linux's idle threads are in process 0. State dumps leave them out.
+            return (thread == 0 && !self.by_thread.is_empty()).then_some(0);
+        };
         let until = time.map_or(0, |time| listed.partition_point(|(listed, _)| *listed <= time));
         listed.get(until.saturating_sub(1)).map(|(_, process)| *process)
     }

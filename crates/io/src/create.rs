@@ -529,6 +529,8 @@ pub struct WriteReport {
     pub checksum: Option<u64>,
     /// Losses.
     pub losses: LossTable,
+    /// Why the output is a directory, for a format that also writes single files.
+    pub directory_reason: Option<String>,
 }
 
 impl WriteReport {

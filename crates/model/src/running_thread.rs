@@ -97,7 +97,10 @@ pub fn has_process(stream: &DataStreamClass) -> bool {
     has_resource(stream, &WITH_PROCESS)
 }
 
-/// Translates a context field name from kernel traces (`tid`, `pid`, `comm` or `procname`) to a running thread member.
+/// Context field names from kernel traces that mean the running thread.
+pub const CONTEXTS: [&str; 4] = ["tid", "comm", "procname", "pid"];
+
+/// Translates one of the [`CONTEXTS`] to a running thread member.
 /// `None` for other names, and for a data stream class without a running thread.
 #[must_use]
 pub fn member_of(stream: &DataStreamClass, name: &str) -> Option<&'static str> {

@@ -10,10 +10,11 @@ use ichnos_io::{DirectoryPart, Shard, foreign_file, plain_files};
 use parquet::file::metadata::ParquetMetaDataReader;
 
 use crate::append_root::is_run;
+use crate::common_columns::COLUMNS_FILE;
 use crate::fingerprint::Fingerprint;
 use crate::side_tables::SIDE_TABLES;
 
-/// Maximum length of a class name in a directory name, in bytes.
+/// Maximum length of a class name in a directory name, in bytes, with escaped bytes.
 const MOST_BYTES: usize = 200;
 
 /// Table whose file appears last, because it lists the files with events.
@@ -32,14 +33,12 @@ pub(crate) struct DatasetNames {
 impl DatasetNames {
     /// Returns the directory for the event record class with this name.
     pub(crate) fn directory(&mut self, event: &str) -> String {
-        let plain = |c: char| if c.is_ascii_alphanumeric() || "_.-".contains(c) { c } else { '_' };
-        let plain = event.chars().flat_map(|c| std::iter::repeat_n(plain(c), c.len_utf8()));
-        let mut name: String = plain.take(MOST_BYTES).collect();
+        let (mut name, is_whole) = escaped(event);
         if name.is_empty() {
             // Some programs read an empty name as a missing value.
             name.push('_');
         }
-        if event.len() <= MOST_BYTES && self.take(&name, event) {
+        if is_whole && self.take(&name, event) {
             return format!("event={name}");
         }
         let hash = Fingerprint::new().with(event.as_bytes()).hash();
@@ -55,6 +54,23 @@ impl DatasetNames {
     fn take(&mut self, name: &str, event: &str) -> bool {
         self.taken.entry(name.to_lowercase()).or_insert_with(|| event.to_owned()) == event
     }
+}
+
+/// Returns the name with `%` and two hexadecimal digits for each unusual byte, as programs expect in directory names.
+/// `false` if it is too long and was cut.
+fn escaped(event: &str) -> (String, bool) {
+    let mut name = String::new();
+    for byte in event.bytes() {
+        let is_plain = byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+        if name.len() + if is_plain { 1 } else { 3 } > MOST_BYTES {
+            return (name, false);
+        }
+        match is_plain {
+            true => name.push(char::from(byte)),
+            false => name += &format!("%{byte:02X}"),
+        }
+    }
+    (name, true)
 }
 
 /// Returns the file name for events.
@@ -125,6 +141,7 @@ fn parse(path: &Path) -> Option<Option<Shard>> {
         })
         .collect();
     let (directory, file) = match names[..] {
+        [file] => return (file == COLUMNS_FILE).then_some(None),
         [directory, file] => (directory, file),
         [run, directory, file] if is_run(run) => (directory, file),
         _ => return None,
@@ -178,27 +195,29 @@ mod tests {
     fn names_become_directories() {
         let mut names = DatasetNames::default();
         assert_eq!(names.directory("sched_switch"), "event=sched_switch");
-        assert_eq!(names.directory("my app:täg/1"), "event=my_app_t__g_1");
+        assert_eq!(names.directory("my app:täg/1"), "event=my%20app%3At%C3%A4g%2F1");
         assert_eq!(names.directory("sched_switch"), "event=sched_switch");
         assert_eq!(names.directory(""), "event=_");
-        assert_eq!(names.directory("../../etc"), "event=.._.._etc");
+        assert_eq!(names.directory("../../etc"), "event=..%2F..%2Fetc");
+        assert_eq!(names.directory("50%"), "event=50%25");
         let long = names.directory(&"x".repeat(300));
         assert_eq!(long.len(), "event=".len() + 200 + 17);
         assert_eq!(names.directory(&"x".repeat(300)), long);
         assert_ne!(names.directory(&"x".repeat(301)), long);
+        // Escapes are not cut.
+        let long = names.directory(&format!("{}:y", "x".repeat(198)));
+        assert!(long.starts_with(&format!("event={}-", "x".repeat(198))), "{long}");
     }
 
     #[test]
     fn colliding_names_end_in_a_hash() {
         let mut names = DatasetNames::default();
-        assert_eq!(names.directory("a:b"), "event=a_b");
-        let second = names.directory("a b");
-        assert!(second.starts_with("event=a_b-") && second.len() == "event=a_b-".len() + 16, "{second}");
-        assert_eq!(names.directory("a b"), second);
+        assert_eq!(names.directory("a:b"), "event=a%3Ab");
         // Some file systems do not distinguish case.
-        let third = names.directory("A_B");
-        assert!(third.starts_with("event=A_B-"), "{third}");
-        assert_eq!(names.directory("a:b"), "event=a_b");
+        let second = names.directory("A:b");
+        assert!(second.starts_with("event=A%3Ab-") && second.len() == "event=A%3Ab-".len() + 16, "{second}");
+        assert_eq!(names.directory("A:b"), second);
+        assert_eq!(names.directory("a:b"), "event=a%3Ab");
     }
 
     #[test]
@@ -207,11 +226,11 @@ mod tests {
         assert_eq!(names.directory("_"), "event=_");
         assert_ne!(names.directory(""), "event=_");
         // A class whose real name another class has received.
-        assert_eq!(names.directory("a b"), "event=a_b");
-        let second = names.directory("a:b");
+        assert_eq!(names.directory("ab"), "event=ab");
+        let second = names.directory("Ab");
         let taken = second.strip_prefix("event=").unwrap_or_default();
         assert_ne!(names.directory(taken), second);
-        assert_eq!(names.directory("a:b"), second);
+        assert_eq!(names.directory("Ab"), second);
     }
 
     #[test]
@@ -229,6 +248,8 @@ mod tests {
             assert_eq!(parse(&Path::new("event=a").join(side_file(shard))), None);
             assert_eq!(parse(Path::new(&side_file(shard))), None);
         }
+        assert_eq!(parse(Path::new(COLUMNS_FILE)), Some(None));
+        assert_eq!(parse(&Path::new("event=a").join(COLUMNS_FILE)), None);
         for name in [
             "part-0123456789abcdef.parquet",
             "part-0123456789abcdeF-0.parquet",

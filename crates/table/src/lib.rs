@@ -60,6 +60,7 @@ mod batch_output;
 mod block_rows;
 mod cell_type;
 mod column_values;
+mod common_columns;
 mod dataset_names;
 mod encoders;
 mod field_targets;

@@ -10,8 +10,10 @@ use arrow_schema::ArrowError;
 use ichnos_io::{OutputDirectory, WriteShard, WriteSource};
 use ichnos_model::DataStream;
 use ichnos_model::class::Value;
+use ichnos_model::clock::ClockOrigin;
 
 use crate::append_root::AppendRoot;
+use crate::common_columns::{COLUMNS_FILE, common_schema};
 use crate::dataset_names::{DatasetNames, file_name, side_file};
 use crate::encoders::Encoders;
 use crate::note::TableNote;
@@ -39,15 +41,24 @@ const VERSION_KEY: &str = "ichnos.version";
 const MOST_NAMED: usize = 1024;
 
 /// Returns the metadata of a single file. It has the name, trace, host and clock of each data stream, by the number in
-/// the column `stream`.
+/// the column `stream`, and the frequency and origin of the clock.
 fn names_of_streams(streams: &[Arc<DataStream>]) -> Vec<(String, String)> {
-    let named = streams.iter().enumerate().map(|(number, stream)| {
+    let named = streams.iter().enumerate().flat_map(|(number, stream)| {
         let trace = &stream.trace;
         let host = trace.class.environment("hostname").and_then(Value::as_text);
         let clock = stream.clock().and_then(|clock| clock.name.as_deref());
         let parts = [Some(&*trace.name), Some(&*trace.path), host, clock];
         let parts: Vec<&str> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
-        (format!("ichnos.stream.{number}"), format!("{} ({})", stream.name, parts.join(", ")))
+        let described = stream.clock().map(|clock| {
+            let origin = match &clock.origin {
+                ClockOrigin::UnixEpoch => "1970-01-01",
+                ClockOrigin::Unknown => "unknown",
+                ClockOrigin::Named { name, .. } => name,
+            };
+            (format!("ichnos.clock.{number}"), format!("{} Hz, origin {origin}", clock.frequency))
+        });
+        let named = (format!("ichnos.stream.{number}"), format!("{} ({})", stream.name, parts.join(", ")));
+        [Some(named), described].into_iter().flatten()
     });
     named.collect()
 }
@@ -78,7 +89,7 @@ pub(crate) struct ParquetDataset {
     directory: OutputDirectory,
     /// Directory with several runs, if this dataset is one of the runs. Must be dropped after the content, which is
     /// removed first.
-    _root: Option<AppendRoot>,
+    root: Option<AppendRoot>,
     shard: Option<WriteShard>,
     names: DatasetNames,
     tables: Vec<DatasetTable>,
@@ -119,7 +130,7 @@ impl ParquetDataset {
         Self {
             encoders: Encoders::new(threads),
             directory,
-            _root: root,
+            root,
             shard,
             names,
             tables: Vec::new(),
@@ -146,6 +157,34 @@ impl ParquetDataset {
     fn is_file(&self) -> bool {
         let is_whole = |only: &DatasetTable| only.parts == 1 && only.plan.stack.is_none();
         self.of_file.is_some() && !self.has_notes && matches!(&*self.tables, [only] if is_whole(only))
+    }
+
+    /// Returns why a single file cannot have everything, if the path could be a file.
+    fn directory_reason(&self) -> Option<String> {
+        self.of_file.as_ref()?;
+        let reason = match &*self.tables {
+            [] => "no event was written".to_owned(),
+            [_, _, ..] => format!("it has a table for each of {} event classes", self.tables.len()),
+            [_] if self.has_notes => "lost or damaged events are a table of their own".to_owned(),
+            [only] if only.plan.stack.is_some() => "call stacks are tables of their own".to_owned(),
+            [only] if only.plan.has_times() && !only.is_sorted => "events are not sorted by time".to_owned(),
+            [only] if only.parts > 1 => "the events need several files".to_owned(),
+            [_] => return None,
+        };
+        Some(reason)
+    }
+
+    /// Writes the file with the columns of all tables. Shards and separate runs would need the columns of others.
+    fn write_columns(&mut self) -> io::Result<()> {
+        if self.shard.is_some() || self.root.is_some() {
+            return Ok(());
+        }
+        let schema = common_schema(self.tables.iter().map(|table| table.plan.schema()));
+        let Some(schema) = schema.filter(|schema| !schema.fields().is_empty()) else { return Ok(()) };
+        let metadata = vec![(VERSION_KEY.to_owned(), env!("CARGO_PKG_VERSION").to_owned())];
+        let (directory, encoders) = (&self.directory, &mut self.encoders);
+        let file = ParquetFile::create(directory, encoders, COLUMNS_FILE, &schema, false, metadata)?;
+        file.finish(&self.encoders)
     }
 
     /// Appends rows to a table. `is_last` means that most tables have no more rows.
@@ -321,11 +360,14 @@ impl ParquetDataset {
         if file.waiting() > MOST_WAITING / 16 { file.end_group(&self.encoders) } else { Ok(()) }
     }
 
-    /// Completes the dataset. Returns its path, and its size in bytes.
+    /// Completes the dataset. Returns its path, its size in bytes, and why it is a directory.
     ///
     /// # Errors
     /// If the dataset cannot be written.
-    pub(crate) fn finish(mut self, streams: &[Arc<DataStream>]) -> io::Result<(PathBuf, u64)> {
+    pub(crate) fn finish(
+        mut self,
+        streams: &[Arc<DataStream>],
+    ) -> io::Result<(PathBuf, u64, Option<String>)> {
         for index in 0..self.tables.len() {
             self.complete(index)?;
         }
@@ -342,14 +384,16 @@ impl ParquetDataset {
         for (_, file) in std::mem::take(&mut self.side) {
             file.finish(&self.encoders)?;
         }
+        self.write_columns()?;
         let bytes = self.encoders.finish()?;
+        let reason = self.directory_reason();
         match &*completed {
             [only] if self.is_file() => {
                 let path = self.directory.finish_as_file(Path::new(&only.path))?;
                 let bytes = std::fs::metadata(&path).map_or(bytes, |metadata| metadata.len());
-                Ok((path, bytes))
+                Ok((path, bytes, None))
             }
-            _ => Ok((self.directory.finish()?, bytes)),
+            _ => Ok((self.directory.finish()?, bytes, reason)),
         }
     }
 }

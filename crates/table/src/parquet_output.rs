@@ -195,9 +195,11 @@ impl Output for ParquetOutput {
         report.losses = losses;
         report.undecoded = undecoded;
         if let Some(dataset) = dataset {
-            let (path, bytes) = dataset.finish(&streams).map_err(|error| with_path(&self.path, error))?;
+            let (path, bytes, reason) =
+                dataset.finish(&streams).map_err(|error| with_path(&self.path, error))?;
             report.paths.push(path);
             report.bytes = bytes;
+            report.directory_reason = reason;
         }
         Ok(report)
     }

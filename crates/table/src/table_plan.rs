@@ -12,7 +12,7 @@ use ichnos_model::log::LogSeverity;
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::meaning::Meaning;
 use ichnos_model::plan::Plan;
-use ichnos_model::{Event, Scope};
+use ichnos_model::{Event, Scope, running_thread};
 
 use crate::block_rows::ColumnLoads;
 use crate::cell_type::{CellType, LeafColumns};
@@ -54,7 +54,7 @@ const SCOPES: [(Scope, &str); 5] = [
 pub const MOST_COLUMNS: usize = 20_000;
 
 /// Maximum total length in bytes for the column names in an event record class.
-const MOST_NAMES: usize = 16 << 20;
+pub(crate) const MOST_NAMES: usize = 16 << 20;
 
 /// Maximum size of a row without variable-length values, in bytes. Missing values take the same space.
 const MOST_WIDTH: usize = 1 << 20;
@@ -142,10 +142,13 @@ impl TablePlan {
         let projection = &options.projection;
         // Dataset directories can be named after the trace.
         let names = PROPERTIES.into_iter().chain(["trace"]).chain(options.timestamps.map(|_| TIME));
+        let running = running_columns(event, projection);
+        let names = names.chain(running.iter().map(|(_, name)| *name));
         let mut builder = PlanBuilder {
             event: label,
             options,
             names: names.map(|name| (name.to_owned(), 2)).collect(),
+            running,
             columns: Vec::new(),
             losses: LossTable::default(),
             used: MemoryUse { names: 0, width: ROW_WIDTH + label.len() },
@@ -250,6 +253,18 @@ impl TablePlan {
     }
 }
 
+/// Returns the members of the running thread that the projection names like contexts (`tid`), as expressions do.
+fn running_columns(event: &Event<'_>, projection: &Projection) -> Vec<(&'static str, &'static str)> {
+    let Projection::Named(wanted) = projection else { return Vec::new() };
+    let names = running_thread::CONTEXTS.into_iter().filter(|name| wanted.contains(*name));
+    let class = event.stream.class();
+    let mut found: Vec<_> =
+        names.filter_map(|name| Some((running_thread::member_of(class, name)?, name))).collect();
+    // A field has one column.
+    found.dedup_by_key(|(member, _)| *member);
+    found
+}
+
 /// Size of a row's non-field columns without the name, in bytes.
 const ROW_WIDTH: usize = 64;
 
@@ -317,6 +332,8 @@ struct PlanBuilder<'p> {
     /// Column names in lower case, because some programs do not distinguish case. The value is the next number that
     /// makes a name unique.
     names: HashMap<String, u64>,
+    /// Members of the running thread, and the names that the projection has for them.
+    running: Vec<(&'static str, &'static str)>,
     columns: Vec<FieldColumn>,
     losses: LossTable,
     used: MemoryUse,
@@ -399,7 +416,7 @@ impl PlanBuilder<'_> {
         if !self.take_name(place.prefix.len() + place.path.len() + suffix.len()) {
             return None;
         }
-        let name = self.unique(place, suffix);
+        let name = self.running_name(place).unwrap_or_else(|| self.unique(place, suffix));
         let is_shown = self.options.projection.wants(&name);
         if !is_shown && !self.has_meaning {
             return None;
@@ -408,6 +425,12 @@ impl PlanBuilder<'_> {
         let is_fixed = self.conditions == 0 && lists == 0 && value.is_fixed();
         self.columns.push(FieldColumn { name, value, lists, is_shown, is_fixed });
         Some(self.columns.len() - 1)
+    }
+
+    /// Returns the name of a running thread's member that the projection has for it.
+    fn running_name(&self, place: ColumnPlace<'_>) -> Option<String> {
+        let is_it = |(member, _): &&(&str, &str)| place.scope == Scope::Resource && *member == place.path;
+        self.running.iter().find(is_it).map(|(_, name)| (*name).to_owned())
     }
 
     /// Returns a name that differs from all column names in more than case.
@@ -435,8 +458,10 @@ impl PlanBuilder<'_> {
             }
             self.names.insert(lower, number);
         }
-        let what = format!("column `{found}`: the name is taken, perhaps in another case");
-        self.losses.note(LossKind::Renamed, self.event, with_scope, what);
+        if self.options.projection.wants(&found) {
+            let what = format!("column `{found}`: the name is taken, perhaps in another case");
+            self.losses.note(LossKind::Renamed, self.event, with_scope, what);
+        }
         found
     }
 

@@ -388,7 +388,7 @@ impl<'a> ConvertRun<'a> {
             reads_copied_packets: writing.verify || edit.repairs,
         };
         write_report::print(writing, written, &read, console)?;
-        note_output(writing, *target, console);
+        note_output(writing, *target, written, console);
         Ok(())
     }
 

@@ -155,12 +155,12 @@ fn lost_events_hide_the_thread() {
     assert_eq!(threads("lost"), ["1", "2", "", "3", "4"]);
 }
 
-/// A thread belongs to the process in its creation event, in any data stream.
+/// A thread belongs to the process in its creation event, in any data stream, and idle threads to process 0.
 #[test]
 fn events_of_processes() {
     let Some(path) = recorded("ctf/real/tracecompass/many-threads") else { return };
     let path = path.to_str().unwrap();
-    let mut processes = BTreeMap::new();
+    let mut processes = BTreeMap::from([(0, 0)]);
     for (event, thread, process) in
         [("lttng_statedump_process_state", "tid", "pid"), ("sched_process_fork", "child_tid", "child_pid")]
     {

@@ -268,10 +268,11 @@ fn a_dataset_appears() {
     let directory = crate::support::Directory::new("parquet");
     let (path, output) = (root().join("examples/hello-ctf2"), directory.join("events.parquet"));
     let words = ["convert".as_ref(), path.as_os_str(), "-o".as_ref(), output.as_os_str()];
-    ichnos(words).expect(0, &["events.parquet is a directory"]);
+    ichnos(words).expect(0, &["events.parquet is a directory: it has a table for each of 2 event classes"]);
     ichnos(words).expect(2, &["--force"]);
     ichnos(words.into_iter().chain(["--force".as_ref()])).expect(0, &[]);
     assert!(output.join("event=sample").is_dir() && output.join("_streams").is_dir());
+    assert!(output.join("columns.parquet").is_file());
     std::fs::write(output.join("notes"), "mine").unwrap();
     ichnos(words.into_iter().chain(["--force".as_ref()])).expect(2, &["notes"]);
     assert!(output.join("notes").exists());
@@ -298,6 +299,8 @@ fn one_class_is_one_file() {
     assert!(!run.err.contains("is a directory"), "{}", run.err);
     let bytes = std::fs::read(&output).unwrap();
     assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+    let footer = String::from_utf8_lossy(&bytes);
+    assert!(footer.contains("ichnos.clock.0") && footer.contains("1000000000 Hz, origin 1970-01-01"));
     convert("hello-lttng", &tick).expect(2, &["the file exists and is not empty"]);
     // A directory replaces the file, and stays a directory.
     convert("hello-lttng", &["--force"]).expect(0, &["is a directory"]);
@@ -307,7 +310,7 @@ fn one_class_is_one_file() {
     std::fs::remove_dir_all(&output).unwrap();
     // Call stack frames are in separate tables.
     let sample = ["--event", "*/ThreadSample"];
-    convert("hello-dotnet", &sample).expect(0, &["is a directory"]);
+    convert("hello-dotnet", &sample).expect(0, &["is a directory: call stacks are tables of their own"]);
     std::fs::remove_dir_all(&output).unwrap();
     convert("hello-dotnet", &[&sample[..], &["--fields", "ts,thread"]].concat()).expect(0, &[]);
     assert_eq!(names(), ["x.parquet"]);
@@ -362,7 +365,9 @@ fn shards_write_one_dataset() {
     for index in 1..=9 {
         write(&format!("--shard={index}/9"), &["--fields=ts,samples"]).expect(0, &[]);
     }
-    assert!(output.join("event=hello_greeting").is_dir());
+    assert!(output.join("event=hello%3Agreeting").is_dir());
+    // It would lack the columns of other shards.
+    assert!(!output.join("columns.parquet").exists());
 }
 
 /// The job in examples/spark, on this machine.

@@ -1,12 +1,12 @@
 """Reads samples of unknown processors from a Perfetto trace with Perfetto's own messages.
 
-Prints time, process, thread, names of functions from the outermost one on, counter, unit and weight as lines of JSON.
+Prints time, process, thread, names of functions from the outermost one on, and whether there is a unit, as lines of JSON.
 """
 
 import json
 import sys
 
-from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import StackSample, Trace, TracePacket
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TracePacket
 
 
 def main():
@@ -24,10 +24,9 @@ def main():
         stacks.update((stack.iid, [frames[frame] for frame in stack.frame_ids]) for stack in data.callstacks)
         if packet.HasField("stack_sample"):
             sample = packet.stack_sample
-            task, counter = sample.task_context, sample.primary_descriptor
+            task = sample.task_context
             stack = stacks[sample.callstack_iid]
-            unit = StackSample.Unit.Name(counter.unit)
-            row = [packet.timestamp, task.pid, task.tid, stack, counter.name, unit, sample.primary_weight]
+            row = [packet.timestamp, task.pid, task.tid, stack, sample.HasField("primary_descriptor")]
             print(json.dumps(row))
 
 

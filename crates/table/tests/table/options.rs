@@ -9,6 +9,7 @@ use ichnos::model::class::{EventRecordClass, FieldClass, Member};
 use ichnos::model::clock::{ClockClass, ClockOrigin};
 use ichnos::model::field::FieldValue;
 use ichnos::model::lower::LossKind;
+use ichnos::model::running_thread::RunningParts;
 use ichnos::prelude::*;
 use ichnos_table::{ArrowIpcWriter, ParquetWriter};
 use serde_json::{Value, json};
@@ -205,4 +206,39 @@ fn files_do_not_depend_on_the_number_of_threads() {
 
 fn files(directory: &Path) -> Vec<PathBuf> {
     ParquetWriter.written_files(directory).unwrap()
+}
+
+/// In kernel traces, the names of LTTng's contexts mean the running thread, as in expressions, and `payload.tid` means
+/// the event's field.
+#[test]
+fn names_of_contexts_mean_the_running_thread() {
+    let Some(trace) = ichnos_testing::recorded("ctf/real/tracecompass/bug446190") else { return };
+    let mut options = OpenOptions::default();
+    options.running = RunningParts::ThreadAndProcess;
+    let session = ichnos::open([trace], &options).unwrap();
+    const NAMES: [&str; 5] = ["ts", "tid", "pid", "comm", "payload.tid"];
+    let mut wanted: Vec<String> = Vec::new();
+    let mut all = session.events().unwrap();
+    while let Some(event) = all.next_event() {
+        let number = |name: &str| event.field(name).and_then(|value| value.as_u64());
+        let comm = event.field("comm").and_then(|value| value.as_str().map(str::to_owned));
+        let [tid, pid, own] = ["tid", "pid", "payload.tid"].map(number);
+        wanted.push(json!([event.nanoseconds().unwrap() as i64, tid, pid, comm, own]).to_string());
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("d");
+    let mut options = ConvertOptions::default();
+    with(&mut options, "parquet", &[("fields", &NAMES.join(","))]);
+    session.reader().unwrap().convert(&ParquetWriter, Some(path.clone()), &options).unwrap();
+    let rows = events(&read(&path));
+    let mut found: Vec<String> =
+        rows.iter().map(|row| json!(NAMES.map(|name| row.get(name))).to_string()).collect();
+    found.sort_unstable();
+    wanted.sort_unstable();
+    assert!(
+        wanted.len() > 10_000 && wanted.iter().any(|row| row.contains(",0,0,\"swapper/")),
+        "{}",
+        wanted[0]
+    );
+    assert!(found == wanted, "{} of {} rows, first {} of {}", found.len(), wanted.len(), found[0], wanted[0]);
 }

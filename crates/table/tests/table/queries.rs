@@ -8,7 +8,7 @@ use ichnos_table::ParquetWriter;
 use ichnos_testing::find_python;
 use serde_json::{Value, json};
 
-use crate::dataset::{Row, convert};
+use crate::dataset::{ReadFile, Row, convert, read};
 use crate::examples::{EXAMPLES, NOT_IN_LINES, events, example};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/table/engines.py");
@@ -173,6 +173,41 @@ fn compare_events(what: &str, expected: &BTreeMap<String, Vec<Row>>, found: &Agg
         }
     }
     compared
+}
+
+/// A directory read as one table has all events and columns, as one Parquet file would.
+#[test]
+fn pyarrow_reads_a_whole_directory() {
+    let Some(python) = find_python("pyarrow_reads_a_whole_directory", "pyarrow") else { return };
+    let recorded = ["ctf/real/tracecompass/bug446190", "nettrace/runtime/net10.0-small.nettrace"];
+    let traces = EXAMPLES.map(example).into_iter();
+    let traces: Vec<PathBuf> = traces.chain(recorded.iter().filter_map(ichnos_testing::recorded)).collect();
+    let directory = tempfile::tempdir().unwrap();
+    let datasets: Vec<PathBuf> =
+        (0..traces.len()).map(|number| directory.path().join(format!("{number}.parquet"))).collect();
+    for (trace, dataset) in traces.iter().zip(&datasets) {
+        convert(trace, &ParquetWriter, dataset);
+    }
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/table/whole.py");
+    let output = Command::new(python).arg(script).args(&datasets).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let answers = String::from_utf8(output.stdout).unwrap();
+    for ((trace, dataset), answer) in traces.iter().zip(&datasets).zip(answers.lines()) {
+        let (rows, values): (BTreeMap<String, u64>, BTreeMap<String, u64>) =
+            serde_json::from_str(answer).unwrap();
+        let (mut wanted_rows, mut wanted) = (BTreeMap::<_, u64>::new(), BTreeMap::<_, u64>::new());
+        let files = match dataset.is_dir() {
+            true => read(dataset).into_iter().filter(ReadFile::is_event).collect(),
+            false => vec![ReadFile::open(directory.path(), dataset)],
+        };
+        for row in files.iter().flat_map(ReadFile::rows) {
+            *wanted_rows.entry(row["event"].as_str().unwrap().to_owned()).or_default() += 1;
+            row.into_keys().for_each(|column| *wanted.entry(column).or_default() += 1);
+        }
+        assert_eq!(rows, wanted_rows, "{}", trace.display());
+        assert_eq!(values, wanted, "{}", trace.display());
+    }
+    assert_eq!(answers.lines().count(), traces.len());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 // Draws the timeline: rows of tracks, spans, instants, counters, losses, marks.
 
 import { lookOfState, severalShade, shadeOf, shadeOfProgram, type Shade, type Theme } from "./colors";
+import { drawFlows } from "./flows";
 import { TextsLast, type Columns, type Painter } from "./painter";
 import { drawPath, drawPathOnTracks } from "./path";
 import type { Track } from "./api";
@@ -394,108 +395,6 @@ function drawCounter(painter: Painter, scene: Scene, row: TrackRow, tile: Tile):
     painter.rect(0, y + 1, 74, 15, theme.background, 0.8);
     painter.text(4, y + 9, quantity(row.track.maximum ?? 0, row.track.unit), theme.muted, 70);
   }
-}
-
-/** Distances in pixels within which arrows are merged. The first distance that leaves few enough arrows is used. */
-const BUNDLES = [8, 24, 72];
-const MOST_BUNDLES = 60;
-
-/** Height at which the arrows of a track start or end. */
-interface FlowPlace {
-  row: TrackRow;
-  y: number;
-  /** -1 or 1 if the row is above or below the visible part. Arrows go to that edge. */
-  edge: -1 | 0 | 1;
-  isStuck: boolean;
-}
-
-interface Flow {
-  from: FlowPlace;
-  to: FlowPlace;
-  x1: number;
-  x2: number;
-}
-
-interface Bundle extends Flow {
-  number: number;
-}
-
-/** Draws arrows between causes and effects. Arrows that nearly cover each other are merged into a thicker one. */
-function drawFlows(painter: Painter, scene: Scene, overStuck: boolean): void {
-  const { theme } = scene;
-  for (const { from, to, x1, x2, number } of fewBundles(shownFlows(scene))) {
-    if (overStuck && !from.isStuck && !to.isStuck) continue;
-    const [bend, rise] = [Math.max(20, Math.abs(x2 - x1) / 2), Math.max(20, Math.abs(to.y - from.y) / 2)];
-    // Rows are left and reached sideways, edges up or down.
-    const first = from.edge ? [x1, from.y - from.edge * rise] : [x1 + bend, from.y];
-    const second = to.edge ? [x2, to.y - to.edge * rise] : [x2 - bend, to.y];
-    // Names below them can still be read.
-    painter.curve([x1, from.y, ...first, ...second, x2, to.y], theme.accent, number > 1 ? 0.7 : 0.6, Math.min(1.5 + Math.log2(number) / 2, 4));
-    const size = number > 1 ? 4 : 3;
-    const back = to.y - 2 * size * to.edge;
-    const head = to.edge ? [x2 - size, back, x2 + size, back] : [x2 - 2 * size, to.y - size, x2 - 2 * size, to.y + size];
-    painter.polygon([x2, to.y, ...head], theme.accent);
-  }
-}
-
-/** Flows with at least one visible end. */
-function shownFlows(scene: Scene): Flow[] {
-  const { state, flows, width } = scene;
-  const placeOf = placesOfFlows(scene);
-  const found: Flow[] = [];
-  for (let i = 0; i + 3 < flows.length; i += 4) {
-    const [track, other] = [flows[i]!, flows[i + 2]!];
-    const [from, to] = [placeOf(track), placeOf(other)];
-    if (!from || !to || (from.edge && to.edge)) continue;
-    // Within a closed track, an arrow would lie flat over all that is in it.
-    if (from.row === to.row && (track !== other || track !== from.row.track.id)) continue;
-    const x1 = xOf(flows[i + 1]! + state.offsetOf(track), state.view, width);
-    const x2 = xOf(flows[i + 3]! + state.offsetOf(other), state.view, width);
-    if (Math.max(x1, x2) >= 0 && Math.min(x1, x2) <= width) found.push({ from, to, x1, x2 });
-  }
-  return found;
-}
-
-function placesOfFlows({ rows, rowAround, top, height }: Scene): (track: number) => FlowPlace | null {
-  const stuck = new Map(rows.filter((row) => row.isStuck).map((row) => [row.index, row]));
-  const least = [...stuck.values()].reduce((sum, row) => sum + row.height, 0);
-  const find = (track: number): FlowPlace | null => {
-    const known = rowAround(track);
-    if (!known) return null;
-    const isStuck = stuck.has(known.index);
-    const y = (stuck.get(known.index) ?? known).y - top + known.height / 2;
-    const edge = isStuck || (y >= least && y <= height) ? 0 : y < least ? -1 : 1;
-    return { row: known, y: edge ? (edge < 0 ? least : height) : y, edge, isStuck };
-  };
-  const places = new Map<number, FlowPlace | null>();
-  return (track) => {
-    let place = places.get(track);
-    if (place === undefined) places.set(track, (place = find(track)));
-    return place;
-  };
-}
-
-function fewBundles(flows: Flow[]): Bundle[] {
-  let found: Bundle[] = [];
-  for (const distance of BUNDLES) {
-    found = bundles(flows, distance);
-    if (found.length <= MOST_BUNDLES) break;
-  }
-  return found;
-}
-
-function bundles(flows: Flow[], distance: number): Bundle[] {
-  const found = new Map<string, Bundle>();
-  // At an edge, it does not matter which row is beyond it.
-  const nameOf = ({ edge, row }: FlowPlace) => (edge ? edge - 2 : row.index);
-  for (const flow of flows) {
-    const { from, to, x1, x2 } = flow;
-    const key = `${nameOf(from)} ${nameOf(to)} ${Math.floor(x1 / distance)} ${Math.floor(x2 / distance)}`;
-    const known = found.get(key);
-    if (known) known.number += 1;
-    else found.set(key, { ...flow, number: 1 });
-  }
-  return [...found.values()];
 }
 
 /** Lane and name of a drawn span; `null` if it is in none of the tiles. If several spans match, prefers one whose name contains the event name. */

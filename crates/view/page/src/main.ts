@@ -8,6 +8,7 @@ import { hasNoEnd, itemAt, nameOfItem, timeAt, wordsBefore } from "./draw";
 import { Exporter } from "./export";
 import { FilterField } from "./filter";
 import { FindTrack } from "./find_track";
+import type { FlowEnd } from "./flows";
 import { Header } from "./header";
 import { listenToKeys } from "./keyboard";
 import { Live } from "./live";
@@ -50,6 +51,7 @@ function announce(text: string): void {
 const timeline = new Timeline(state, {
   chosen: (item) => void choose(item),
   chosenStep: (step) => openStep(step),
+  chosenEnd: (end) => void openEnd(end),
   background: (track) => {
     if (track !== null) timeline.chooseTrack(track);
     if (state.selection || state.task) state.select(null);
@@ -216,6 +218,20 @@ async function choose(item: Chosen, itsName?: string): Promise<void> {
   try {
     const row = await near.get<Row | null>("near", { track, time: state.timeText(from + offset), direction: "at", tolerance, name: item.name < 0 ? null : item.name, offsets: state.offsetsText });
     if (row && state.selection?.from === from) state.select({ ...state.selection, id: row.id, time: state.relative(row.time) - offset });
+  } catch (error) {
+    if (!isAborted(error)) announce(messageOf(error));
+  }
+}
+
+/** Shows the other end of an arrow, and selects its event. */
+async function openEnd({ track, time }: FlowEnd): Promise<void> {
+  state.setFollow(false);
+  reveal(track, time, time);
+  timeline.chooseTrack(track);
+  announce(state.trackOf(track)?.name ?? "");
+  try {
+    const row = await near.get<Row | null>("near", { track, time: state.timeText(time + state.offsetOf(track)), direction: "at", tolerance: 0, offsets: state.offsetsText });
+    if (row) await openEvent(row.id);
   } catch (error) {
     if (!isAborted(error)) announce(messageOf(error));
   }

@@ -27,7 +27,7 @@ const widths = new Map<string, number>();
 const cuts = new Map<string, string>();
 let measuring: CanvasRenderingContext2D | null = null;
 
-function widthOf(text: string, bold: boolean): number {
+export function widthOf(text: string, bold = false): number {
   const key = (bold ? "b" : "n") + text;
   let width = widths.get(key);
   if (width === undefined) {

@@ -3,6 +3,7 @@
 import { currentTheme, type Theme } from "./colors";
 import { byId, el } from "./dom";
 import { drawScene, hasNoEnd, hit, nameOfItem, timeAt, wordsBefore, type Drawn, type Hit, type Scene } from "./draw";
+import { hintAt, type EdgeHint, type FlowEnd } from "./flows";
 import { Labels } from "./labels";
 import { loadOf } from "./load";
 import { CanvasPainter } from "./painter";
@@ -24,6 +25,8 @@ export interface TimelineActions {
   chosenStep(step: PathStep): void;
   background(track: number | null): void;
   zoomTo(item: Chosen): void;
+  /** An arrow was followed to a row that is scrolled away. */
+  chosenEnd(end: FlowEnd): void;
   scrolled(): void;
   announce(text: string): void;
   painted(): void;
@@ -360,6 +363,12 @@ export class Timeline {
     return stepAt(this.state, path, this.timeOf(event), (4 * (view.end - view.begin)) / this.width);
   }
 
+  /** End of an arrow at an edge, with a hint at the pointer. */
+  private hintAt(event: MouseEvent): EdgeHint | null {
+    const { left, top } = this.canvas.getBoundingClientRect();
+    return hintAt(this.scene(), event.clientX - left, event.clientY - top);
+  }
+
   private itemAt(event: MouseEvent): Chosen | null {
     const row = this.rowAt(event);
     if (!row) return null;
@@ -385,9 +394,11 @@ export class Timeline {
 
   private click(event: MouseEvent): void {
     this.canvas.focus({ preventScroll: true });
+    const hint = this.hintAt(event);
     const step = this.stepAt(event);
     const found = this.itemAt(event);
-    if (step) this.actions.chosenStep(step);
+    if (hint) this.actions.chosenEnd(hint);
+    else if (step) this.actions.chosenStep(step);
     else if (found) this.actions.chosen(found);
     else this.actions.background(this.rowAt(event)?.track.id ?? null);
   }
@@ -396,10 +407,12 @@ export class Timeline {
     this.pointer = event.clientX - this.ruler.getBoundingClientRect().left;
     this.redraw(1);
     const isOff = dragging || this.state.isEmpty;
-    const step = isOff ? null : this.stepAt(event);
-    const found = isOff || step ? null : this.itemAt(event);
-    this.canvas.classList.toggle("over", !!found || !!step);
-    this.tip.hidden = !found && !step;
+    const hint = isOff ? null : this.hintAt(event);
+    const step = isOff || hint ? null : this.stepAt(event);
+    const found = isOff || hint || step ? null : this.itemAt(event);
+    this.canvas.classList.toggle("over", !!hint || !!found || !!step);
+    this.tip.hidden = !hint && !found && !step;
+    if (hint) this.showHint(event, hint);
     if (step) this.showTip(event, "", step.name, [stateText(step), duration(step.end - step.begin), fullTime(this.state.absolute(rangeOfStep(this.state, step).begin), this.state.calendar)]);
     if (!found) return;
     const { state } = this;
@@ -409,6 +422,13 @@ export class Timeline {
       found.longest && found.count > 1 ? `longest ${duration(found.longest)}` : length,
       fullTime(state.absolute(found.from + state.offsetOf(found.track)), state.calendar),
     ]);
+  }
+
+  private showHint(event: PointerEvent, { track, time, number }: EdgeHint): void {
+    const { state } = this;
+    const of = number > 1 ? `the first of ${number} arrows` : "an arrow";
+    const name = state.trackOf(track)?.name ?? "";
+    this.showTip(event, `other end of ${of}`, name, [fullTime(state.absolute(time + state.offsetOf(track)), state.calendar)]);
   }
 
   /** Shows a tooltip at the pointer: a line before the name, and further lines below it. */

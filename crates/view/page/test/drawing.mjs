@@ -113,6 +113,37 @@ export async function arrowsGoToEdgesAndClosedProcesses({ browser, mock, url }) 
   return undefined;
 }
 
+/** At the edge, an arrow names the track of its other end. A click leads there. */
+export async function arrowsAtEdgesLeadToTheirOtherEnd({ browser, mock, url }) {
+  if (!mock) return "needs the mock";
+  const [[, first], , [, last, another]] = byProcess(mock, "thread");
+  const nameOf = (track) => mock.trace.tracks.find(({ id }) => id === track).name;
+  const page = await openPage(browser, url, { viewport: { width: 1000, height: 700 }, load: false });
+  await answerFlows(page, mock.trace, [
+    [first, 2e8, last, 4e8],
+    // These are merged.
+    [first, 1.2e9, last, 1.3e9],
+    [first, 1.2001e9, another, 1.3001e9],
+    // There is no room for its hint.
+    [first, 1.19e9, another, 1.29e9],
+  ]);
+  const hints = (await picture(page)).filter(({ tag, text }) => tag === "text" && /^[\u2191\u2193] /.test(text));
+  assert.deepEqual(hints.map(({ text }) => text), [`\u2193 ${nameOf(last)}`, "\u2193 2 tracks"]);
+  const label = (track) => page.locator(`.label[data-track="${track}"]`);
+  assert.equal(await label(last).count(), 0);
+  const canvas = await places(page);
+  const at = [canvas.x + Number(hints[0].x) + 10, canvas.y + Number(hints[0].y)];
+  await page.mouse.move(...at);
+  assert.ok((await page.locator("#tip").innerText()).startsWith(`other end of an arrow\n${nameOf(last)}\n`));
+  await page.mouse.click(...at);
+  await page.locator(`.label[data-track="${last}"][aria-selected="true"]`).waitFor();
+  // From there, it leads back.
+  const back = (await picture(page)).filter(({ text }) => text === `\u2191 ${nameOf(first)}`);
+  assert.ok(back.length > 0);
+  assert.deepEqual(page.problems, []);
+  return undefined;
+}
+
 /** Of more flows than the page asks for, those between rows that are seen are there, also after scrolling. */
 export async function arrowsOfSeenRowsAreThere({ browser, mock, url }) {
   if (!mock) return "needs the mock";

@@ -1,5 +1,7 @@
 //! Spans as a call tree.
 
+use std::collections::HashMap;
+
 use ichnos::viewers::{SpanVisitor, SpanWalk, Timeline};
 
 use super::flame_tree::FlameTree;
@@ -25,29 +27,50 @@ pub(super) fn add_spans(
     options: SpanTreeOptions,
 ) -> u64 {
     let walk = SpanWalk { range, pixels: PIXELS, only_running: options.only_running };
-    timeline.visit_spans(walk, &mut TreeVisitor { tree, by_thread: options.by_thread, open: vec![0] }).spans
+    let (by_thread, tracks, open) = (options.by_thread, HashMap::new(), vec![0]);
+    timeline.visit_spans(walk, &mut TreeVisitor { tree, by_thread, tracks, open }).spans
 }
 
 /// Visitor that adds spans to a tree.
 struct TreeVisitor<'t> {
     tree: &'t mut FlameTree,
     by_thread: bool,
+    /// Track by its node. Tracks of different traces or threads can have the same name.
+    tracks: HashMap<usize, u32>,
     /// Nodes of the open spans, after the tree root and the nodes of process and thread.
     open: Vec<usize>,
+}
+
+impl TreeVisitor<'_> {
+    /// Returns the node of a track in another node. If the name belongs to another track, the name of the trace, and if
+    /// necessary a number, is added.
+    fn node(&mut self, timeline: &Timeline, parent: usize, track: u32) -> usize {
+        let of = |track: u32| timeline.tracks().get(track as usize);
+        let own = of(track).map_or("", |track| &*track.name);
+        // Parents have smaller numbers.
+        let around = std::iter::successors(of(track), |track| of(track.parent?));
+        let trace = around.last().map_or("", |trace| &*trace.name);
+        let numbered = (2..).map(|number| format!("{own} ({trace}, {number})"));
+        let names = [own.to_owned(), format!("{own} ({trace})")].into_iter().chain(numbered);
+        // Ends, because the number of tracks is finite.
+        for name in names {
+            let node = self.tree.child(parent, &name);
+            if *self.tracks.entry(node).or_insert(track) == track {
+                return node;
+            }
+        }
+        parent
+    }
 }
 
 impl SpanVisitor for TreeVisitor<'_> {
     fn track(&mut self, timeline: &Timeline, track: u32) -> bool {
         self.open.truncate(1);
         if self.by_thread {
-            let tracks = timeline.tracks();
-            let thread = tracks.get(track as usize);
-            let around = thread.and_then(|thread| tracks.get(thread.parent? as usize));
-            let mut node = 0;
-            for track in [around, thread] {
-                node = self.tree.child(node, track.map_or("", |track| &track.name));
-                self.open.push(node);
-            }
+            let around = timeline.tracks().get(track as usize).and_then(|thread| thread.parent);
+            let process = self.node(timeline, 0, around.unwrap_or(track));
+            let thread = self.node(timeline, process, track);
+            self.open.extend([process, thread]);
         }
         true
     }

@@ -174,3 +174,37 @@ fn spans_have_the_names_of_the_timeline() {
     let expected = [("call_begin", 40), ("call_end", 40), ("named", 41), ("publish", 40)];
     assert_eq!(labels, BTreeMap::from(expected.map(|(name, number)| (name.to_owned(), number))));
 }
+
+/// By thread, threads with the same numbers in two traces, and threads of one process, have separate parts.
+#[test]
+fn flame_graphs_keep_threads_apart() {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, length) in [("a", 100), ("b", 1_000)] {
+        let mut lines = Lines::new();
+        [51, 52].into_iter().for_each(|thread| lines.event(0, (2, "call_begin"), thread, 7, ""));
+        for (thread, factor) in [(51, 1), (52, 10)] {
+            lines.event(length * factor, (3, "call_end"), thread, 7, "");
+        }
+        std::fs::write(directory.path().join(format!("{name}.jsonl")), lines.0).unwrap();
+    }
+    let server = Server::of(directory.path().to_str().unwrap());
+    let path = format!("api/stacks?begin={BEGIN}&end={}&threads=1", BEGIN + 1_000_000);
+    let answer = server.json(&path);
+    let children = |node: &Value| node["children"].as_array().unwrap().clone();
+    let part = |node: &Value| (node["name"].as_str().unwrap().to_owned(), node["value"].as_u64().unwrap());
+    let found: Vec<_> = children(&answer["root"])
+        .iter()
+        .map(|process| (part(process), children(process).iter().map(part).collect::<Vec<_>>()))
+        .collect();
+    let thread = |number: u64, value: u64| (format!("thread {number}"), value);
+    let (first, second) = (&found[0].0.0, &found[1].0.0);
+    assert_eq!((first.as_str(), second.starts_with("process 5 (")), ("process 5", true), "{answer}");
+    let values = |index: usize| (found[index].0.1, found[index].1.clone());
+    let mut values = [values(0), values(1)];
+    values.sort();
+    let wanted = [100, 1_000].map(|length| (11 * length, vec![thread(51, length), thread(52, 10 * length)]));
+    assert_eq!(values, wanted);
+    // Processes and threads stay outermost.
+    let inverted = server.json(&format!("{path}&inverted=1"));
+    assert_eq!(children(&inverted["root"]).len(), 2, "{inverted}");
+}

@@ -3,9 +3,9 @@
 use ichnos_model::Event;
 
 use super::packet_writer::{PacketWriter, process_and_thread, push_interned};
-use super::schema::{counter_descriptor, interned, packet, sample, stack_sample, task_context};
-use super::sequence::SampleNames;
-use crate::protobuf::{begin, end, push_bytes, push_unsigned};
+use super::schema::{interned, packet, sample, stack_sample, task_context};
+use super::sequence::{SampleNames, has_weights};
+use crate::protobuf::{begin, end, push_unsigned};
 use ichnos_analysis::events::class::{EventPlace, ViewerClass};
 
 /// Maximum number of processors in Perfetto.
@@ -13,8 +13,12 @@ pub(super) const MOST_PROCESSORS: u64 = 4096;
 
 impl PacketWriter<'_> {
     /// Writes a sample. Without a processor, it uses the message that Perfetto added in July 2026. Returns `false` if
-    /// the call stack, process or thread is missing.
+    /// the call stack, process or thread is missing, and for samples with weights: Perfetto would count an allocation
+    /// as time on a processor.
     pub(super) fn sample(&mut self, event: &Event<'_>, class: &ViewerClass, place: &EventPlace<'_>) -> bool {
+        if has_weights(event) {
+            return false;
+        }
         let stack = self.stack(event, class);
         let (Some(stack), Some((process, thread))) = (stack, process_and_thread(place)) else { return false };
         // The track names process and thread.
@@ -43,12 +47,6 @@ impl PacketWriter<'_> {
                 push_unsigned(out, task_context::THREAD, thread);
                 end(out, task);
                 push_unsigned(out, stack_sample::CALL_STACK, call_stack);
-                // The sample weight is unknown: each sample counts 1.
-                let counter = begin(out, stack_sample::COUNTER);
-                push_bytes(out, counter_descriptor::NAME, b"samples");
-                push_unsigned(out, counter_descriptor::UNIT, counter_descriptor::UNIT_COUNT);
-                end(out, counter);
-                push_unsigned(out, stack_sample::WEIGHT, 1);
                 sample
             }
         };

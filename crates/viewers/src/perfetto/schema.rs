@@ -170,21 +170,10 @@ pub(super) mod sample {
 pub(super) mod stack_sample {
     pub(crate) const TASK: u32 = 1;
     pub(crate) const CALL_STACK: u32 = 6;
-    pub(crate) const COUNTER: u32 = 9;
-    pub(crate) const WEIGHT: u32 = 11;
 }
 
 /// `StackSample.TaskContext`
 pub(super) mod task_context {
     pub(crate) const PROCESS: u32 = 2;
     pub(crate) const THREAD: u32 = 3;
-}
-
-/// `StackSample.CounterDescriptor`
-pub(super) mod counter_descriptor {
-    pub(crate) const NAME: u32 = 2;
-    pub(crate) const UNIT: u32 = 3;
-
-    /// `StackSample.Unit`
-    pub(crate) const UNIT_COUNT: u64 = 9;
 }

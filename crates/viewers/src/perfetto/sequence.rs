@@ -2,6 +2,7 @@
 
 use ichnos_model::Event;
 use ichnos_model::lower::{LossKind, LossTable};
+use ichnos_model::meaning::Meaning;
 
 use super::schema::packet;
 use crate::arguments::{ArgumentNames, ContextArguments, ScopeNames};
@@ -105,7 +106,7 @@ impl PerfettoClass {
                 record_loss(losses, event, LossKind::Lowered, "", "missing processor -> trace number");
             }
         }
-        if class.form == EventForm::Sample && class.stack(event).is_some() {
+        if class.form == EventForm::Sample && class.stack(event).is_some() && !has_weights(event) {
             record_loss(losses, event, LossKind::Dropped, "", "sample fields other than the call stack");
         }
         names.classes += 1;
@@ -122,6 +123,11 @@ impl PerfettoClass {
             class,
         }
     }
+}
+
+/// Returns `true` for samples with weights, such as bytes.
+pub(super) fn has_weights(event: &Event<'_>) -> bool {
+    event.class.meanings.members(Meaning::Weight).next().is_some()
 }
 
 /// Announced stacks, frames and names of a sequence.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ichnos::Session;
 use ichnos::convert::Target;
-use ichnos::io::{OptionValue, WriterFactory};
+use ichnos::io::{OptionValue, WriteReport, WriterFactory};
 use ichnos::model::clock::ClockArithmetic;
 
 use super::text_target::TextTarget;
@@ -115,13 +115,15 @@ fn dialect_named(writer: &dyn WriterFactory, dialect: &str) -> Option<&'static s
 }
 
 /// Reports an output whose extension is misleading: a directory, or another dialect.
-pub(crate) fn note_output(writing: &Writing, target: Target, console: Console) {
+pub(crate) fn note_output(writing: &Writing, target: Target, written: &WriteReport, console: Console) {
     let writer = target.writer;
     let Some(path) = writing.output.as_deref() else { return };
     let Some(extension) = path.extension().and_then(|extension| extension.to_str()) else { return };
     if writer.is_directory() && writer.extensions().contains(&extension) && path.is_dir() {
         let shown = path.display().to_string();
-        console.notice(&format!("{} is a directory: {} has several files", safe(&shown), target.format));
+        let usual = || format!("{} has several files", target.format);
+        let reason = written.directory_reason.clone().unwrap_or_else(usual);
+        console.notice(&format!("{} is a directory: {reason}", safe(&shown)));
     }
     let named = writing.to_dialect.as_deref().and_then(|dialect| dialect_named(writer, dialect));
     if let (Some(named), Some(usual)) = (named, writer.dialect_of_extension(&extension.to_lowercase()))

@@ -1,0 +1,142 @@
+//! Columns of all event record classes in a dataset.
+//!
+//! Some programs read a dataset directory as one table with the columns of its first file. So the first file has all
+//! columns, but no rows.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field as ArrowField, Schema, SchemaRef};
+
+use crate::table_plan::{MOST_COLUMNS, MOST_NAMES, PROPERTIES};
+
+/// File with all columns of a dataset. Its name is before the directories with events.
+pub(crate) const COLUMNS_FILE: &str = "columns.parquet";
+
+/// Returns the columns of all tables, except the event name: readers take it from the names of the directories, as a text
+/// or as a dictionary. `None` if the columns are too many. Without a type that can represent all its values, a column is
+/// left out.
+pub(crate) fn common_schema<'s>(tables: impl IntoIterator<Item = &'s SchemaRef>) -> Option<SchemaRef> {
+    let mut columns: Vec<(&str, Option<DataType>)> = Vec::new();
+    let (mut indexes, mut length) = (HashMap::<&str, usize>::new(), 0);
+    for field in tables.into_iter().flat_map(|table| table.fields()).filter(|field| field.name() != "event") {
+        let name = field.name().as_str();
+        if let Some((_, known)) = indexes.get(name).and_then(|index| columns.get_mut(*index)) {
+            *known = known.take().and_then(|known| common_type(&known, field.data_type()));
+            continue;
+        }
+        length += name.len();
+        if columns.len() >= MOST_COLUMNS || length > MOST_NAMES {
+            return None;
+        }
+        indexes.insert(name, columns.len());
+        columns.push((name, Some(field.data_type().clone())));
+    }
+    // Event properties first, as in the tables.
+    columns.sort_by_key(|(name, _)| PROPERTIES.iter().position(|known| known == name).unwrap_or(usize::MAX));
+    let fields =
+        columns.into_iter().filter_map(|(name, data_type)| Some(ArrowField::new(name, data_type?, true)));
+    Some(Arc::new(Schema::new(fields.collect::<Vec<_>>())))
+}
+
+/// Returns a type to which all values of both types can be converted.
+fn common_type(a: &DataType, b: &DataType) -> Option<DataType> {
+    use DataType::{Binary, Decimal128, Dictionary, FixedSizeBinary, Float32, Float64, List, Utf8};
+    let are = |is: fn(&DataType) -> bool| is(a) && is(b);
+    if a == b {
+        return Some(a.clone());
+    }
+    if let (List(a), List(b)) = (a, b) {
+        let element = common_type(a.data_type(), b.data_type())?;
+        return Some(List(Arc::new(ArrowField::new_list_field(element, true))));
+    }
+    if matches!(a, List(_)) || matches!(b, List(_)) {
+        return None;
+    }
+    let is_bytes = |of: &DataType| matches!(of, Binary | FixedSizeBinary(_));
+    if is_bytes(a) || is_bytes(b) {
+        return are(|of| matches!(of, Binary | FixedSizeBinary(_) | Utf8 | Dictionary(..))).then_some(Binary);
+    }
+    if are(|of| of.is_integer() || matches!(of, Decimal128(..))) {
+        return Some(common_integer(a, b));
+    }
+    // A 64-bit integer may not be exact as a floating-point number.
+    Some(if are(|of| matches!(of, Float32 | Float64)) { Float64 } else { Utf8 })
+}
+
+/// Returns a type for all integers of both types.
+fn common_integer(a: &DataType, b: &DataType) -> DataType {
+    use DataType::{Decimal128, Int16, Int32, Int64, UInt16, UInt32, UInt64};
+    let bits = |of: &DataType| of.primitive_width().map_or(128, |bytes| bytes * 8);
+    let both_unsigned = a.is_unsigned_integer() && b.is_unsigned_integer();
+    // A signed type needs one more bit.
+    let needed = |of: &DataType| bits(of) * if of.is_unsigned_integer() && !both_unsigned { 2 } else { 1 };
+    match (needed(a).max(needed(b)), both_unsigned) {
+        (..=16, true) => UInt16,
+        (..=32, true) => UInt32,
+        (..=64, true) => UInt64,
+        (..=16, false) => Int16,
+        (..=32, false) => Int32,
+        (..=64, false) => Int64,
+        _ => Decimal128(38, 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schema(columns: &[(&str, DataType)]) -> SchemaRef {
+        let fields = columns.iter().map(|(name, of)| ArrowField::new(*name, of.clone(), true));
+        Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+    }
+
+    #[test]
+    fn values_of_both_types_fit() {
+        use DataType::{Binary, Boolean, Decimal128, FixedSizeBinary, Float32, Float64, Utf8};
+        use DataType::{Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
+        let list = |of: DataType| DataType::List(Arc::new(ArrowField::new_list_field(of, true)));
+        let labels = || DataType::Dictionary(Box::new(Int32), Box::new(Utf8));
+        for (a, b, wanted) in [
+            (Int8, UInt8, Some(Int16)),
+            (UInt8, UInt16, Some(UInt16)),
+            (UInt16, Int8, Some(Int32)),
+            (Int32, UInt32, Some(Int64)),
+            (Int64, UInt32, Some(Int64)),
+            (Int64, UInt64, Some(Decimal128(38, 0))),
+            (UInt64, Decimal128(20, 0), Some(Decimal128(38, 0))),
+            (Float32, Float64, Some(Float64)),
+            (Float64, Int32, Some(Utf8)),
+            (Boolean, Utf8, Some(Utf8)),
+            (labels(), Utf8, Some(Utf8)),
+            (FixedSizeBinary(9), FixedSizeBinary(10), Some(Binary)),
+            (Binary, labels(), Some(Binary)),
+            (Binary, Int8, None),
+            (list(Int8), list(UInt32), Some(list(Int64))),
+            (list(Int8), list(Binary), None),
+            (list(Int8), Int8, None),
+        ] {
+            assert_eq!(common_type(&a, &b), wanted, "{a} {b}");
+            assert_eq!(common_type(&b, &a), wanted, "{b} {a}");
+        }
+    }
+
+    #[test]
+    fn properties_come_first_and_columns_without_a_type_are_missing() {
+        let list = DataType::List(Arc::new(ArrowField::new_list_field(DataType::Int8, true)));
+        let tables = [
+            schema(&[("ts", DataType::Int64), ("fds", list), ("event", DataType::Utf8)]),
+            schema(&[("fds", DataType::Int8), ("thread", DataType::Int32), ("name", DataType::Utf8)]),
+            schema(&[("fds", DataType::Int8), ("ts", DataType::Int64)]),
+        ];
+        let wanted =
+            schema(&[("ts", DataType::Int64), ("thread", DataType::Int32), ("name", DataType::Utf8)]);
+        assert_eq!(common_schema(&tables), Some(wanted));
+    }
+
+    #[test]
+    fn very_many_columns_have_no_file() {
+        let tables = (0..=MOST_COLUMNS).map(|i| schema(&[(&format!("x{i}"), DataType::Int8)]));
+        assert_eq!(common_schema(&tables.collect::<Vec<_>>()), None);
+    }
+}
