@@ -11,6 +11,7 @@ mod snapshot;
 mod switch;
 #[cfg(test)]
 mod tests;
+mod thread_name;
 mod thread_ring;
 mod trace_directory;
 mod tsc;
@@ -240,6 +241,8 @@ impl Recording {
         let pool = Arc::new(RingPool::new(directory));
         fork::switch_off_in_children();
         *current = CurrentRecording { begun: number, pool: Some(Arc::clone(&pool)) };
+        // Filters can record events.
+        drop(current);
         switch_on(number);
         Ok(Self { pool })
     }

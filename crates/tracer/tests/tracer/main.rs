@@ -5,12 +5,14 @@
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+mod bad_places;
 mod core_tracer;
 mod dialects;
 mod family;
 mod kills;
 mod layer;
 mod recordings;
+mod thread_names;
 mod values;
 
 /// There is one recording at a time in a process.
