@@ -104,8 +104,12 @@ mod variable_part;
 mod dynamic_event;
 #[cfg(all(feature = "log", target_os = "linux"))]
 mod log_backend;
+#[cfg(all(feature = "tracing", target_os = "linux"))]
+mod recorded_span;
 #[cfg(all(feature = "std", target_os = "linux"))]
 mod recording;
+#[cfg(all(feature = "tracing", target_os = "linux"))]
+mod span_context;
 #[cfg(all(feature = "std", target_os = "linux"))]
 mod trace_event_macro;
 #[cfg(all(feature = "tracing", target_os = "linux"))]
@@ -126,10 +130,12 @@ pub use metadata::{ClockDescription, EnvironmentValue, TraceDescription};
 pub use recording::{
     ClockSource, Recording, RecordingOptions, RecordingSummary, SizeLimit, is_recording, record,
 };
+#[cfg(all(feature = "tracing", target_os = "linux"))]
+pub use span_context::{NotATraceParent, RemoteParent, SpanContext};
 pub use stream_options::{FullPolicy, StreamOptions};
 pub use tracer::{Platform, Tracer};
 #[cfg(all(feature = "tracing", target_os = "linux"))]
-pub use tracing_layer::TraceLayer;
+pub use tracing_layer::{RecordingFilter, TraceLayer};
 pub use variable_part::VariablePart;
 
 /// What derived code needs.
