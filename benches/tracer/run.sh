@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Nanoseconds of an event, in turn: of 24 bytes with ichnos-tracer and with LTTng-UST, and of six fields with the layer
-# for `tracing` and as JSON with tracing-appender:
+# for `tracing`, as JSON with tracing-appender, with tracing-chrome and with fastrace. Then bytes of an event in files:
 #     benches/tracer/run.sh [EVENTS ROUNDS]
 # Ours and LTTng-UST keep the last events (flight recorder). Needs gcc, lttng-tools and liblttng-ust-dev. As root, LTTng's session
 # daemon runs as `nobody`, as in examples/hello-lttng/record.sh.
@@ -10,7 +10,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 events=${1:-5000000} rounds=${2:-5}
 target=$(cd "$here/../.." && pwd)/target/tracer-comparison
 if [ -z "${OURS:-}" ]; then
-	cargo build --release --quiet --locked --manifest-path "$here/Cargo.toml" --target-dir "$target"
+	"${CARGO:-cargo}" build --release --quiet --locked --manifest-path "$here/Cargo.toml" --target-dir "$target"
 fi
 program=${OURS:-$target/release/ichnos-tracer-comparison}
 scratch=$(mktemp -d)
@@ -53,6 +53,16 @@ for threads in 1 2; do
 	done
 done
 for _ in $(seq "$rounds"); do
-	layer=$(ours layer $((events / 10)) 1) json=$(ours json $((events / 10)) 1)
-	echo "layer $layer, JSON $json, off $(ours off "$events" 1)"
+	few=$((events / 10))
+	layer=$(ours layer $few 1) json=$(ours json $few 1) chrome=$(ours chrome $few 1)
+	echo "layer $layer, JSON $json, tracing-chrome $chrome, fastrace $(ours fastrace $few 1)"
+	echo "off: event $(ours off "$events" 1), layer $(ours layer-off "$events" 1)"
+done
+few=100000
+for kind in all layer json chrome; do
+	ours "$kind" $few 1 >/dev/null
+	bytes=$(find "$scratch/ours" -type f -printf '%s\n' | awk '{ all += $1 } END { print all }')
+	packed=$(find "$scratch/ours" -type f -exec cat {} + | gzip -6 | wc -c)
+	awk -v kind="$kind" -v bytes="$bytes" -v packed="$packed" -v events=$few \
+		'BEGIN { printf "%s: %.1f bytes an event, with gzip %.1f\n", kind, bytes / events, packed / events }'
 done

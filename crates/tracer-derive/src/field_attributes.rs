@@ -56,6 +56,11 @@ impl FieldAttributes {
         Ok(parsed)
     }
 
+    /// Returns `true` if the field has a meaning or is a key.
+    pub(crate) fn has_meaning(&self) -> bool {
+        self.meaning.is_some()
+    }
+
     /// Returns calls that complete a `FieldDescription`.
     pub(crate) fn field_calls(&self, root: &TokenStream) -> TokenStream {
         let mut calls = TokenStream::new();
@@ -83,9 +88,6 @@ impl FieldAttributes {
         }
         if let Some(base) = self.base {
             calls.extend(quote!(.with_base(#base)));
-        }
-        if let Some(bytes) = self.alignment {
-            calls.extend(quote!(.aligned(#bytes)));
         }
         if let Some(meaning) = &self.meaning {
             calls.extend(quote!(.with_meaning(#meaning)));

@@ -1,13 +1,18 @@
 //! Derive macros of `ichnos-tracer`, which re-exports and describes them.
 #![forbid(unsafe_code)]
 
+mod bit_flags;
+mod crate_path;
 mod event;
 mod event_attributes;
 mod field_attributes;
 mod mapped_enum;
+mod member_list;
 mod static_type;
+mod structure;
 
 use proc_macro::TokenStream;
+use syn::{Data, Fields};
 
 /// Implements `TraceEvent` for a structure whose fields implement `TraceField`.
 ///
@@ -42,12 +47,24 @@ pub fn derive_trace_event(item: TokenStream) -> TokenStream {
     event::expand(&item).unwrap_or_else(|error| error.to_compile_error()).into()
 }
 
-/// Implements `TraceField` for an enumeration without data: an integer whose values have names.
+/// Implements `TraceField` for an enumeration, a structure, or a type of the crate `bitflags`.
 ///
-/// The enumeration needs `#[repr(…)]` with an integer type, and attributes like those of `TraceEvent`:
-/// `#[trace(name = "…")]` renames a variant, and `#[trace(crate = path)]` names `ichnos_tracer`.
+/// | type | field class |
+/// |---|---|
+/// | enumeration without data | integer whose values have names. It needs `#[repr(…)]` with an integer type, and `#[trace(name = "…")]` renames a variant |
+/// | structure with named fields | structure. Its fields can have the field attributes of `TraceEvent`, except `key` and `meaning` |
+/// | structure in `bitflags::bitflags!` | bits with names. A flag with several bits is left out if another flag has one of them |
+///
+/// `#[trace(crate = path)]` names `ichnos_tracer`.
 #[proc_macro_derive(TraceField, attributes(trace))]
 pub fn derive_trace_field(item: TokenStream) -> TokenStream {
     let item = syn::parse_macro_input!(item as syn::DeriveInput);
-    mapped_enum::expand(&item).unwrap_or_else(|error| error.to_compile_error()).into()
+    let expanded = match &item.data {
+        Data::Struct(data) => match &data.fields {
+            Fields::Unnamed(_) => bit_flags::expand(&item),
+            _ => structure::expand(&item),
+        },
+        _ => mapped_enum::expand(&item),
+    };
+    expanded.unwrap_or_else(|error| error.to_compile_error()).into()
 }

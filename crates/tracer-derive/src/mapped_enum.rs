@@ -2,17 +2,19 @@
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
-use syn::{Data, DeriveInput, Fields, LitStr, Path, Variant};
+use syn::{Data, DeriveInput, Fields, LitStr, Variant};
+
+use crate::crate_path::crate_path;
 
 /// Integer types of `#[repr(…)]`.
 const INTEGERS: [&str; 10] = ["u8", "u16", "u32", "u64", "usize", "i8", "i16", "i32", "i64", "isize"];
 
 pub(crate) fn expand(item: &DeriveInput) -> syn::Result<TokenStream> {
     let Data::Enum(data) = &item.data else {
-        return Err(syn::Error::new_spanned(&item.ident, "expected an enumeration"));
+        return Err(syn::Error::new_spanned(&item.ident, "expected an enumeration or a structure"));
     };
     let repr = repr(item)?;
-    let root = root(item)?;
+    let root = crate_path(&item.attrs)?;
     let name = &item.ident;
     let mut mappings = Vec::new();
     let mut arms = Vec::new();
@@ -52,20 +54,6 @@ fn repr(item: &DeriveInput) -> syn::Result<Ident> {
     }
     found
         .ok_or_else(|| syn::Error::new_spanned(&item.ident, "expected `#[repr(u8)]` or another integer type"))
-}
-
-fn root(item: &DeriveInput) -> syn::Result<TokenStream> {
-    let mut root = None;
-    for attribute in item.attrs.iter().filter(|attribute| attribute.path().is_ident("trace")) {
-        attribute.parse_nested_meta(|meta| {
-            if !meta.path.is_ident("crate") {
-                return Err(meta.error("expected `crate = path`"));
-            }
-            root = Some(meta.value()?.parse::<Path>()?);
-            Ok(())
-        })?;
-    }
-    Ok(root.map_or_else(|| quote!(::ichnos_tracer), |root| quote!(#root)))
 }
 
 fn label(variant: &Variant) -> syn::Result<String> {

@@ -35,6 +35,12 @@ pub enum FieldDescription {
         /// Names of values.
         mappings: &'static [MappingDescription],
     },
+    /// Integer in LEB128, with as few bytes as its value needs. Only events without a type of their own have it: the
+    /// fixed part of others has a constant size.
+    VariableInteger {
+        /// `true` if it has a sign.
+        is_signed: bool,
+    },
     /// Floating-point number.
     Float {
         /// 32 or 64.
@@ -65,6 +71,8 @@ pub enum FieldDescription {
     },
     /// String in UTF-8, after its length in bytes.
     String,
+    /// String in UTF-8 with a zero after it. Only events without a type of their own have it.
+    TerminatedString,
     /// Array after its length.
     Slice {
         /// Class of the elements.
@@ -74,6 +82,11 @@ pub enum FieldDescription {
     SliceBlob {
         /// Media type.
         media_type: Option<&'static str>,
+    },
+    /// Structure.
+    Structure {
+        /// Its members.
+        members: &'static [MemberDescription<'static>],
     },
     /// Value that can be absent.
     Optional {
@@ -128,10 +141,41 @@ impl FieldDescription {
     /// Returns `true` for an integer, and for arrays, slices and options of integers.
     const fn has_integers(&self) -> bool {
         match self {
-            Self::Integer { .. } => true,
+            Self::Integer { .. } | Self::VariableInteger { .. } => true,
             Self::Array { element: inner, .. }
             | Self::Slice { element: inner }
             | Self::Optional { value: inner } => inner.has_integers(),
+            _ => false,
+        }
+    }
+
+    /// Returns `true` if numbers use the byte order of the member. Structures declare it for each of their members.
+    const fn has_order(&self) -> bool {
+        match self {
+            Self::Structure { .. } => false,
+            Self::Array { element: inner, .. }
+            | Self::Slice { element: inner }
+            | Self::Optional { value: inner } => inner.has_order(),
+            _ => true,
+        }
+    }
+
+    /// Returns `true` if the field is in the variable part.
+    pub(crate) const fn is_variable(&self) -> bool {
+        match self {
+            Self::Optional { .. } => true,
+            _ if self.has_length() => true,
+            Self::Array { element, .. } => element.is_variable(),
+            Self::Structure { members } => {
+                let mut rest: &[MemberDescription<'_>] = members;
+                while let [first, others @ ..] = rest {
+                    if first.field.is_variable() {
+                        return true;
+                    }
+                    rest = others;
+                }
+                false
+            }
             _ => false,
         }
     }
@@ -169,9 +213,12 @@ impl<'a> MemberDescription<'a> {
         Self { name, field, order: FieldOrder::Little, alignment: 1, base: 10, meaning: None }
     }
 
-    /// Makes its numbers big-endian.
+    /// Makes its numbers big-endian. A constant with a structure does not compile: its members have their own order.
     #[must_use]
     pub const fn big_endian(mut self) -> Self {
+        if !self.field.has_order() {
+            refuse("members of a structure have their own byte order");
+        }
         self.order = FieldOrder::Big;
         self
     }

@@ -1,12 +1,12 @@
 //! Events whose members are known when they happen.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Debug, Write as _};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::description::{FieldDescription, MemberDescription};
-use crate::recording::record_parts;
+use crate::recording::record_bytes;
 
 /// Type of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,22 +16,26 @@ enum DynamicType {
     Float,
     Boolean,
     Text,
+    TraceId,
+    SpanId,
 }
 
 impl DynamicType {
     fn description(self) -> FieldDescription {
         match self {
-            Self::Unsigned => FieldDescription::unsigned(64),
-            Self::Signed => FieldDescription::signed(64),
+            Self::Unsigned => FieldDescription::VariableInteger { is_signed: false },
+            Self::Signed => FieldDescription::VariableInteger { is_signed: true },
             Self::Float => FieldDescription::Float { bits: 64 },
             Self::Boolean => FieldDescription::Boolean,
-            Self::Text => FieldDescription::String,
+            Self::Text => FieldDescription::TerminatedString,
+            Self::TraceId => FieldDescription::ArrayBlob { length: 16, media_type: None },
+            Self::SpanId => FieldDescription::ArrayBlob { length: 8, media_type: None },
         }
     }
 }
 
-/// Most members of an event: `tracing` has as many fields, and two are added to them. Further members are left out.
-const MOST_MEMBERS: usize = 34;
+/// Most members of an event: `tracing` has 32 fields, and four are added to them. Further members are left out.
+const MOST_MEMBERS: usize = 36;
 
 /// Identity of a class: the place in the program, what happened there, and the types of the members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,19 +57,33 @@ pub(crate) struct DynamicMember {
 }
 
 impl DynamicMember {
-    /// Returns the description of the member.
-    pub(crate) fn description(&self) -> MemberDescription<'static> {
-        let member = MemberDescription::new(self.name, self.value.description());
+    /// Returns the description of the member, under its unique name.
+    pub(crate) fn description<'n>(&self, name: &'n str) -> MemberDescription<'n> {
+        let member = MemberDescription::new(name, self.value.description());
         self.meaning.map_or(member, |meaning| member.with_meaning(meaning))
     }
 }
 
-/// An event that is being written: the bytes of its fixed and of its variable part. It is used again, so that events
+/// Returns a unique name for each member. A program can give fields the names of identifiers, or use a name twice.
+pub(crate) fn unique_names(members: &[DynamicMember]) -> Vec<String> {
+    let mut taken = HashSet::new();
+    let mut unique = |member: &DynamicMember| {
+        let mut name = member.name.to_owned();
+        let mut number = 2;
+        while !taken.insert(name.clone()) {
+            name = format!("{}_{number}", member.name);
+            number += 1;
+        }
+        name
+    };
+    members.iter().map(&mut unique).collect()
+}
+
+/// An event that is being written: the bytes of its payload. It is used again, so that events
 /// need no memory.
 #[derive(Debug, Default)]
 pub(crate) struct DynamicEvent {
-    fixed: Vec<u8>,
-    variable: Vec<u8>,
+    bytes: Vec<u8>,
     members: Vec<DynamicMember>,
     /// Numbers of the names.
     names: Vec<u8>,
@@ -107,14 +125,13 @@ pub(crate) fn record_dynamic(
                 id
             }
         };
-        record_parts(origin.recording, id, [&event.fixed, &event.variable]);
+        record_bytes(origin.recording, id, &event.bytes);
     });
 }
 
 impl DynamicEvent {
     fn clear(&mut self) {
-        self.fixed.clear();
-        self.variable.clear();
+        self.bytes.clear();
         self.members.clear();
         self.names.clear();
     }
@@ -146,49 +163,88 @@ impl DynamicEvent {
 
     pub(crate) fn unsigned(&mut self, name: &'static str, number: u8, value: u64) {
         if self.add(name, number, DynamicType::Unsigned) {
-            self.fixed.extend_from_slice(&value.to_le_bytes());
+            push_unsigned(&mut self.bytes, value);
+        }
+    }
+
+    /// Adds the identifier of a trace.
+    pub(crate) fn trace_id(&mut self, name: &'static str, number: u8, id: [u8; 16]) {
+        if self.add(name, number, DynamicType::TraceId) {
+            self.bytes.extend_from_slice(&id);
+        }
+    }
+
+    /// Adds the identifier of a span.
+    pub(crate) fn span_id(&mut self, name: &'static str, number: u8, id: [u8; 8]) {
+        if self.add(name, number, DynamicType::SpanId) {
+            self.bytes.extend_from_slice(&id);
         }
     }
 
     pub(crate) fn signed(&mut self, name: &'static str, number: u8, value: i64) {
         if self.add(name, number, DynamicType::Signed) {
-            self.fixed.extend_from_slice(&value.to_le_bytes());
+            push_signed(&mut self.bytes, value);
         }
     }
 
     pub(crate) fn float(&mut self, name: &'static str, number: u8, value: f64) {
         if self.add(name, number, DynamicType::Float) {
-            self.fixed.extend_from_slice(&value.to_le_bytes());
+            self.bytes.extend_from_slice(&value.to_le_bytes());
         }
     }
 
     pub(crate) fn boolean(&mut self, name: &'static str, number: u8, value: bool) {
         if self.add(name, number, DynamicType::Boolean) {
-            self.fixed.push(u8::from(value));
+            self.bytes.push(u8::from(value));
         }
     }
 
     pub(crate) fn text(&mut self, name: &'static str, number: u8, value: &str) {
         if self.add(name, number, DynamicType::Text) {
-            self.variable.extend_from_slice(value.as_bytes());
-            self.length(value.len());
+            let begin = self.bytes.len();
+            self.bytes.extend_from_slice(value.as_bytes());
+            self.end_text(begin);
         }
     }
 
     /// Adds what `Debug` writes.
     pub(crate) fn debug(&mut self, name: &'static str, number: u8, value: &dyn Debug) {
         if self.add(name, number, DynamicType::Text) {
-            let before = self.variable.len();
+            let begin = self.bytes.len();
             // An error of the value ends its text.
-            let _ = write!(Utf8(&mut self.variable), "{value:?}");
-            self.length(self.variable.len() - before);
+            let _ = write!(Utf8(&mut self.bytes), "{value:?}");
+            self.end_text(begin);
         }
     }
 
-    fn length(&mut self, length: usize) {
-        // A text of 4 GiB does not fit into a packet.
-        self.fixed.extend_from_slice(&(length as u32).to_le_bytes());
+    /// Ends a text with a zero, and replaces other zeros, where readers would stop.
+    fn end_text(&mut self, begin: usize) {
+        let text = self.bytes.get(begin..).unwrap_or_default();
+        if text.contains(&0) {
+            let shown = String::from_utf8_lossy(text).replace('\0', "␀");
+            self.bytes.truncate(begin);
+            self.bytes.extend_from_slice(shown.as_bytes());
+        }
+        self.bytes.push(0);
     }
+}
+
+/// Appends a number in LEB128.
+fn push_unsigned(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Appends a signed number in LEB128.
+fn push_signed(out: &mut Vec<u8>, mut value: i64) {
+    while !(-0x40..0x40).contains(&value) {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8 & 0x7f);
 }
 
 /// Text at the end of some bytes.

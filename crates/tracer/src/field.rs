@@ -2,6 +2,7 @@
 
 use crate::description::FieldDescription;
 use crate::field_order::FieldOrder;
+use crate::packet::aligned;
 use crate::variable_part::VariablePart;
 
 /// A Rust type as a field of an event.
@@ -11,8 +12,8 @@ use crate::variable_part::VariablePart;
 ///
 /// # For implementations
 ///
-/// Derive it for enumerations with `#[derive(TraceField)]`. Other types can delegate to one of the types here. The
-/// bytes must follow [`DESCRIPTION`](Self::DESCRIPTION), or readers see other values.
+/// Derive it for enumerations and structures with `#[derive(TraceField)]`. Other types can delegate to one of the types
+/// here. The bytes must follow [`DESCRIPTION`](Self::DESCRIPTION), or readers see other values.
 pub trait TraceField {
     /// Field class.
     const DESCRIPTION: FieldDescription;
@@ -20,6 +21,8 @@ pub trait TraceField {
     const FIXED: usize;
     /// `true` if the type can have bytes in the variable part.
     const IS_VARIABLE: bool = false;
+    /// Alignment of the fixed part in bytes.
+    const ALIGNMENT: usize = 1;
 
     /// Writes the fixed part, [`FIXED`](Self::FIXED) bytes.
     fn write_fixed(&self, order: FieldOrder, out: &mut [u8]);
@@ -111,14 +114,42 @@ impl TraceField for str {
     }
 }
 
-/// Returns the description of an element, which must be in the fixed part.
+/// Returns the description of an element. It has a fixed size, or is a structure with a variable part, which has its
+/// lengths in itself.
 const fn element<T: TraceField>() -> FieldDescription {
-    assert!(!T::IS_VARIABLE, "elements of arrays and slices have a fixed size");
+    assert!(
+        !T::IS_VARIABLE || T::FIXED == 0,
+        "elements of arrays and slices have a fixed size, or are structures"
+    );
     T::DESCRIPTION
 }
 
+/// Returns a description. Only the fixed part is aligned, so the type must not need alignment.
+const fn unaligned<T: TraceField>(description: FieldDescription) -> FieldDescription {
+    assert!(T::ALIGNMENT == 1, "only the fixed part of an event can be aligned");
+    description
+}
+
+/// Writes elements to the variable part.
+#[inline]
+fn write_elements<T: TraceField>(elements: &[T], order: FieldOrder, out: &mut VariablePart<'_>) {
+    for element in elements {
+        match T::IS_VARIABLE {
+            true => element.write_variable(order, out),
+            false => element.write_fixed(order, out.take(T::FIXED)),
+        }
+    }
+}
+
+/// Returns the size of elements with a variable part.
+#[inline]
+fn elements_size<T: TraceField>(elements: &[T]) -> usize {
+    elements.iter().fold(0, |size, element| size.saturating_add(element.variable_size()))
+}
+
 impl<T: TraceField> TraceField for [T] {
-    const DESCRIPTION: FieldDescription = FieldDescription::Slice { element: &element::<T>() };
+    const DESCRIPTION: FieldDescription =
+        FieldDescription::Slice { element: &unaligned::<T>(element::<T>()) };
     const FIXED: usize = LENGTH;
     const IS_VARIABLE: bool = true;
 
@@ -129,26 +160,48 @@ impl<T: TraceField> TraceField for [T] {
 
     #[inline]
     fn variable_size(&self) -> usize {
-        self.len().saturating_mul(T::FIXED)
+        if T::IS_VARIABLE { elements_size(self) } else { self.len().saturating_mul(T::FIXED) }
     }
 
     #[inline]
     fn write_variable(&self, order: FieldOrder, out: &mut VariablePart<'_>) {
-        for element in self {
-            element.write_fixed(order, out.take(T::FIXED));
-        }
+        write_elements(self, order, out);
     }
 }
 
 impl<T: TraceField, const N: usize> TraceField for [T; N] {
     const DESCRIPTION: FieldDescription = FieldDescription::Array { length: N, element: &element::<T>() };
-    const FIXED: usize = N * T::FIXED;
+    const FIXED: usize = match N {
+        0 => 0,
+        // There is padding between elements, and none after the last one.
+        _ => (N - 1) * aligned(T::FIXED, T::ALIGNMENT) + T::FIXED,
+    };
+    const IS_VARIABLE: bool = T::IS_VARIABLE;
+    const ALIGNMENT: usize = T::ALIGNMENT;
 
     #[inline]
     fn write_fixed(&self, order: FieldOrder, out: &mut [u8]) {
+        if T::IS_VARIABLE {
+            return;
+        }
         let mut out = VariablePart::new(out);
-        for element in self {
+        for (index, element) in self.iter().enumerate() {
+            if index > 0 {
+                out.take(aligned(T::FIXED, T::ALIGNMENT) - T::FIXED);
+            }
             element.write_fixed(order, out.take(T::FIXED));
+        }
+    }
+
+    #[inline]
+    fn variable_size(&self) -> usize {
+        if T::IS_VARIABLE { elements_size(self) } else { 0 }
+    }
+
+    #[inline]
+    fn write_variable(&self, order: FieldOrder, out: &mut VariablePart<'_>) {
+        if T::IS_VARIABLE {
+            write_elements(self, order, out);
         }
     }
 }
@@ -162,7 +215,8 @@ const fn optional<T: TraceField>() -> FieldDescription {
 /// The fixed part says whether there is a value, and has the length of a string or slice. The value itself is in the
 /// variable part.
 impl<T: TraceField> TraceField for Option<T> {
-    const DESCRIPTION: FieldDescription = FieldDescription::Optional { value: &optional::<T>() };
+    const DESCRIPTION: FieldDescription =
+        FieldDescription::Optional { value: &unaligned::<T>(optional::<T>()) };
     const FIXED: usize = 1 + if T::IS_VARIABLE { T::FIXED } else { 0 };
     const IS_VARIABLE: bool = true;
 
@@ -199,6 +253,7 @@ macro_rules! delegate {
             const DESCRIPTION: FieldDescription = <$inner>::DESCRIPTION;
             const FIXED: usize = <$inner>::FIXED;
             const IS_VARIABLE: bool = <$inner>::IS_VARIABLE;
+            const ALIGNMENT: usize = <$inner>::ALIGNMENT;
 
             #[inline]
             fn write_fixed(&self, order: FieldOrder, out: &mut [u8]) {

@@ -44,7 +44,8 @@
 //!
 //! A payload is a *fixed part*, one array of bytes whose layout is constant, and a *variable part*. A string or slice
 //! has its length in the fixed part, an [`Option`] whether it is there. The members of the class come in this order,
-//! too. ichnos hides the members with lengths.
+//! too. ichnos hides the members with lengths. A structure is in the fixed part, unless it has strings, slices or
+//! options: then all of it is in the variable part, with its own lengths first.
 //!
 //! # An event, step by step
 //!
@@ -62,7 +63,11 @@
 //! The last packet of a file reaches to the end of the file, as padding. To begin a packet, its head is written into
 //! this padding, and one store shortens the packet before it. So the file has valid packets only, without gaps, at each
 //! instant, and `ichnos cat` and Babeltrace read it while the program runs, and after `kill -9`. Files get their names
-//! when their first packet is complete.
+//! when their first packet is complete. Each of them has an event `thread_name` for each thread, which costs other events
+//! nothing.
+//!
+//! The fields of spans and events of `tracing` are known when they happen. Their integers are in LEB128, and their texts
+//! end with a zero.
 //!
 //! # Limits
 //!
@@ -85,6 +90,7 @@ mod event;
 mod event_set;
 mod field;
 mod field_order;
+mod flag_descriptions;
 mod metadata;
 mod packet;
 mod packet_queue;
@@ -98,8 +104,12 @@ mod variable_part;
 mod dynamic_event;
 #[cfg(all(feature = "log", target_os = "linux"))]
 mod log_backend;
+#[cfg(all(feature = "tracing", target_os = "linux"))]
+mod recorded_span;
 #[cfg(all(feature = "std", target_os = "linux"))]
 mod recording;
+#[cfg(all(feature = "tracing", target_os = "linux"))]
+mod span_context;
 #[cfg(all(feature = "std", target_os = "linux"))]
 mod trace_event_macro;
 #[cfg(all(feature = "tracing", target_os = "linux"))]
@@ -120,16 +130,19 @@ pub use metadata::{ClockDescription, EnvironmentValue, TraceDescription};
 pub use recording::{
     ClockSource, Recording, RecordingOptions, RecordingSummary, SizeLimit, is_recording, record,
 };
+#[cfg(all(feature = "tracing", target_os = "linux"))]
+pub use span_context::{NotATraceParent, RemoteParent, SpanContext};
 pub use stream_options::{FullPolicy, StreamOptions};
 pub use tracer::{Platform, Tracer};
 #[cfg(all(feature = "tracing", target_os = "linux"))]
-pub use tracing_layer::TraceLayer;
+pub use tracing_layer::{RecordingFilter, TraceLayer};
 pub use variable_part::VariablePart;
 
 /// What derived code needs.
 #[doc(hidden)]
 pub mod derive {
-    pub use crate::packet::aligned;
+    pub use crate::flag_descriptions::flag_descriptions;
+    pub use crate::packet::{aligned, larger};
 }
 
 /// Compiles and runs the code in the documents.

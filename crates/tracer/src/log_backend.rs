@@ -59,7 +59,8 @@ impl Log for LogBackend {
 }
 
 fn describe(recording: u16, level: log::Level, members: &[DynamicMember]) -> u16 {
-    let members: Vec<MemberDescription<'_>> = members.iter().map(DynamicMember::description).collect();
+    let members: Vec<MemberDescription<'_>> =
+        members.iter().map(|member| member.description(member.name)).collect();
     let level = match level {
         log::Level::Error => EventLevel::Error,
         log::Level::Warn => EventLevel::Warning,

@@ -1,14 +1,16 @@
 //! Metadata in CTF2-SPEC-2.0.
 //!
-//! Other dialects are conversions of whole traces: `ichnos convert --to-dialect ctf1.8`.
+//! Other dialects for the same data, as far as they can express it, come from the writers of `ichnos-ctf`.
 
 mod field_class;
 mod json_text;
+mod metadata_output;
 
 use core::fmt::{self, Write};
 
 use self::field_class::{structure_members, unsigned};
 use self::json_text::JsonText;
+use self::metadata_output::MetadataOutput;
 use crate::description::{EventDescription, MemberDescription};
 use crate::event_set::EventSet;
 
@@ -55,6 +57,7 @@ pub struct TraceDescription<'a> {
     pub clock: ClockDescription<'a>,
     /// Name and value of each entry of the trace environment.
     pub environment: &'a [(&'a str, EnvironmentValue<'a>)],
+    has_annotations: bool,
     /// Members that all events have.
     pub(crate) common_context: &'a [MemberDescription<'a>],
 }
@@ -72,30 +75,60 @@ impl<'a> TraceDescription<'a> {
     /// Describes a trace with a clock.
     #[must_use]
     pub const fn new(clock: ClockDescription<'a>) -> Self {
-        Self { clock, environment: &[], common_context: &[] }
+        Self { clock, environment: &[], has_annotations: true, common_context: &[] }
     }
 
-    /// Writes the metadata of a program with all events of a set.
+    /// Leaves out what only ichnos reads: roles, meanings, and which members are lengths. CTF 1.8 has no place for it.
+    #[must_use]
+    pub const fn without_annotations(mut self) -> Self {
+        self.has_annotations = false;
+        self
+    }
+
+    /// Writes the metadata of a program with all events of a set, in CTF2-SPEC-2.0.
+    ///
+    /// A build script or a test can write other dialects for the same data, with `ichnos`:
+    ///
+    /// ```
+    /// use ichnos::ctf::metadata::{Dialect, MetadataOptions, parse, write_metadata};
+    /// use ichnos_tracer::{ClockDescription, TraceDescription, TraceEvent};
+    ///
+    /// #[derive(TraceEvent)]
+    /// struct Tick { number: u32 }
+    /// ichnos_tracer::event_set! { struct Events { Tick } }
+    ///
+    /// let mut text = String::new();
+    /// let trace = TraceDescription::new(ClockDescription::new("cycles", 1_000_000));
+    /// trace.without_annotations().write::<Events>(&mut text)?;
+    /// let read = parse(text.as_bytes(), &MetadataOptions::default()).map_err(|error| format!("{error:?}"))?;
+    /// // CTF 1.8 has no Booleans, options, flags and BLOBs. The error names the fields.
+    /// let written = write_metadata(&read.trace, Dialect::Ctf18, &Default::default());
+    /// let tsdl = written.map_err(|unsupported| format!("{unsupported:?}"))?.text;
+    /// # assert!(tsdl.starts_with("/* CTF 1.8 */"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// Errors of the output.
     pub fn write<S: EventSet>(&self, out: &mut dyn Write) -> fmt::Result {
         self.write_head(out)?;
+        let out = &mut MetadataOutput { out, has_annotations: self.has_annotations };
         for (id, class) in S::CLASSES.iter().enumerate() {
-            write_event(out, id, class)?;
+            write_class(out, id, class)?;
         }
         Ok(())
     }
 
     /// Writes the metadata without event record classes.
     pub(crate) fn write_head(&self, out: &mut dyn Write) -> fmt::Result {
+        let out = &mut MetadataOutput { out, has_annotations: self.has_annotations };
         out.write_str("\u{1e}{\"type\":\"preamble\",\"version\":2}\n")?;
         self.write_trace(out)?;
         self.write_clock(out)?;
         self.write_stream(out)
     }
 
-    fn write_trace(&self, out: &mut dyn Write) -> fmt::Result {
+    fn write_trace(&self, out: &mut MetadataOutput<'_>) -> fmt::Result {
         out.write_str("\u{1e}{\"type\":\"trace-class\",\"environment\":{")?;
         let tracer = ("tracer_name", EnvironmentValue::Text("ichnos-tracer"));
         for (index, (name, value)) in core::iter::once(&tracer).chain(self.environment).enumerate() {
@@ -108,9 +141,9 @@ impl<'a> TraceDescription<'a> {
         out.write_str("},\"packet-header-field-class\":{\"type\":\"structure\",\"member-classes\":[")?;
         unsigned(out, "magic", 32, 4, "packet-magic-number")?;
         out.write_str(",")?;
-        unsigned(out, "stream_class_id", 16, 2, "data-stream-class-id")?;
+        unsigned(out, "stream_id", 16, 2, "data-stream-class-id")?;
         out.write_str(",")?;
-        unsigned(out, "stream_id", 16, 2, "data-stream-id")?;
+        unsigned(out, "stream_instance_id", 16, 2, "data-stream-id")?;
         out.write_str("]}}\n")
     }
 
@@ -133,7 +166,7 @@ impl<'a> TraceDescription<'a> {
         out.write_str("}\n")
     }
 
-    fn write_stream(&self, out: &mut dyn Write) -> fmt::Result {
+    fn write_stream(&self, out: &mut MetadataOutput<'_>) -> fmt::Result {
         let clock = JsonText(self.clock.name);
         write!(out, "\u{1e}{{\"type\":\"data-stream-class\",\"id\":0,\"default-clock-class-id\":{clock}")?;
         out.write_str(",\"packet-context-field-class\":{\"type\":\"structure\",\"member-classes\":[")?;
@@ -166,7 +199,12 @@ impl<'a> TraceDescription<'a> {
 }
 
 /// Writes an event record class.
+#[cfg(all(feature = "std", target_os = "linux"))]
 pub(crate) fn write_event(out: &mut dyn Write, id: usize, class: &EventDescription<'_>) -> fmt::Result {
+    write_class(&mut MetadataOutput { out, has_annotations: true }, id, class)
+}
+
+fn write_class(out: &mut MetadataOutput<'_>, id: usize, class: &EventDescription<'_>) -> fmt::Result {
     let name = JsonText(class.name);
     write!(
         out,
@@ -182,7 +220,7 @@ pub(crate) fn write_event(out: &mut dyn Write, id: usize, class: &EventDescripti
 }
 
 /// Writes the level and the EMF URI as Babeltrace stores them, and what only ichnos knows in its own namespace.
-fn write_attributes(out: &mut dyn Write, class: &EventDescription<'_>) -> fmt::Result {
+fn write_attributes(out: &mut MetadataOutput<'_>, class: &EventDescription<'_>) -> fmt::Result {
     let mut objects = 0;
     let mut object = |out: &mut dyn Write, name: &str| -> fmt::Result {
         objects += 1;
@@ -193,12 +231,14 @@ fn write_attributes(out: &mut dyn Write, class: &EventDescription<'_>) -> fmt::R
         let level = class.level.map(|level| ("log-level", level.name()));
         texts(out, level.into_iter().chain(class.emf_uri.map(|uri| ("emf-uri", uri))))?;
     }
-    if !class.facts.is_empty() {
+    let has_annotations = out.has_annotations;
+    if has_annotations && !class.facts.is_empty() {
         object(out, "ichnos-tracer")?;
         texts(out, class.facts.iter().copied())?;
     }
     let meanings = || class.members.iter().filter_map(|member| Some((member.name, member.meaning?)));
-    if class.role.is_some() || class.span_name.is_some() || meanings().next().is_some() {
+    let has_any = class.role.is_some() || class.span_name.is_some() || meanings().next().is_some();
+    if has_annotations && has_any {
         object(out, "ichnos")?;
         let mut comma = "";
         if let Some(role) = class.role {

@@ -93,6 +93,12 @@ pub(crate) fn event_head(id: u16, time: u64) -> [u8; EVENT_HEAD] {
     [i0, i1, t0, t1, t2, t3]
 }
 
+/// Returns the larger one of two numbers.
+#[must_use]
+pub const fn larger(first: usize, second: usize) -> usize {
+    if first > second { first } else { second }
+}
+
 /// Returns the next multiple of an alignment, which is a power of 2.
 #[inline]
 #[must_use]

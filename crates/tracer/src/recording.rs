@@ -11,6 +11,7 @@ mod snapshot;
 mod switch;
 #[cfg(test)]
 mod tests;
+mod thread_name;
 mod thread_ring;
 mod trace_directory;
 mod tsc;
@@ -131,16 +132,11 @@ pub(crate) fn recording_number() -> Option<u16> {
     Some(recording()).filter(|number| *number != 0)
 }
 
-/// Records an event of a class from [`describe_class`]. The payload is in two parts.
+/// Records an event of a class from [`describe_class`], with its payload.
 #[cfg(any(feature = "tracing", feature = "log"))]
-pub(crate) fn record_parts(number: u16, id: u16, parts: [&[u8]; 2]) {
-    let [fixed, variable] = parts;
-    let place = EventPlace { id, alignment: 1, size: fixed.len().saturating_add(variable.len()) };
-    write_event(number, place, |out| {
-        let mut out = crate::VariablePart::new(out);
-        out.put(fixed);
-        out.put(variable);
-    });
+pub(crate) fn record_bytes(number: u16, id: u16, payload: &[u8]) {
+    let place = EventPlace { id, alignment: 1, size: payload.len() };
+    write_event(number, place, |out| crate::VariablePart::new(out).put(payload));
 }
 
 /// Writes an event to the ring of this thread.
@@ -240,6 +236,8 @@ impl Recording {
         let pool = Arc::new(RingPool::new(directory));
         fork::switch_off_in_children();
         *current = CurrentRecording { begun: number, pool: Some(Arc::clone(&pool)) };
+        // Filters can record events.
+        drop(current);
         switch_on(number);
         Ok(Self { pool })
     }

@@ -6,9 +6,7 @@
 
 use core::ffi::{c_char, c_int, c_void};
 
-use ichnos_tracer::{
-    ClockDescription, FullPolicy, Platform, StreamOptions, TraceDescription, TraceEvent, TraceField, Tracer,
-};
+use ichnos_tracer::{FullPolicy, Platform, StreamOptions, TraceEvent, TraceField, Tracer};
 
 #[derive(Clone, Copy, TraceField)]
 #[repr(u8)]
@@ -88,14 +86,6 @@ impl Platform for Serial {
     }
 }
 
-struct Text;
-
-impl core::fmt::Write for Text {
-    fn write_str(&mut self, text: &str) -> core::fmt::Result {
-        if Serial::send(text.as_bytes()) { Ok(()) } else { Err(core::fmt::Error) }
-    }
-}
-
 fn run() {
     let mut buffer = [0; 1024];
     let options = StreamOptions::new(1).with_policy(FullPolicy::Discard);
@@ -123,11 +113,28 @@ extern "C" fn main(count: c_int, _arguments: *const *const c_char) -> c_int {
         run();
         return 0;
     }
-    let clock = ClockDescription::new("cycles", 1_000_000);
-    match TraceDescription::new(clock).write::<Events>(&mut Text) {
-        Ok(()) => 0,
-        Err(_) => 1,
+    i32::from(!write_metadata())
+}
+
+#[cfg(feature = "metadata")]
+fn write_metadata() -> bool {
+    use ichnos_tracer::{ClockDescription, TraceDescription};
+
+    struct Text;
+
+    impl core::fmt::Write for Text {
+        fn write_str(&mut self, text: &str) -> core::fmt::Result {
+            if Serial::send(text.as_bytes()) { Ok(()) } else { Err(core::fmt::Error) }
+        }
     }
+
+    let clock = ClockDescription::new("cycles", 1_000_000);
+    TraceDescription::new(clock).write::<Events>(&mut Text).is_ok()
+}
+
+#[cfg(not(feature = "metadata"))]
+fn write_metadata() -> bool {
+    false
 }
 
 #[link(name = "c")]

@@ -3,12 +3,13 @@
 use core::fmt::{self, Write};
 
 use super::json_text::{AddedName, JsonText};
+use super::metadata_output::MetadataOutput;
 use crate::description::{FieldDescription, FlagDescription, MappingDescription, MemberDescription};
 use crate::field_order::FieldOrder;
 
 /// Writes an unsigned integer member with a role.
 pub(super) fn unsigned(
-    out: &mut dyn Write,
+    out: &mut MetadataOutput<'_>,
     name: &str,
     bits: u8,
     alignment: usize,
@@ -20,52 +21,63 @@ pub(super) fn unsigned(
 }
 
 /// Writes the members of a structure: first all fixed parts, then all variable parts.
-pub(super) fn structure_members(out: &mut dyn Write, members: &[MemberDescription<'_>]) -> fmt::Result {
+pub(super) fn structure_members(
+    out: &mut MetadataOutput<'_>,
+    members: &[MemberDescription<'_>],
+) -> fmt::Result {
     let mut comma = "";
     for member in members {
         let mut member = *member;
         let mut is_fixed = true;
         if let FieldDescription::Optional { value } = member.field {
             out.write_str(comma)?;
-            added(out, &member, "present", "fixed-length-unsigned-integer", 8)?;
+            added(out, &member, "present", 8)?;
             (comma, is_fixed) = (",", false);
             (member.field, member.alignment) = (*value, 1);
         }
         if member.field.has_length() {
             out.write_str(comma)?;
-            added(out, &member, "length", "fixed-length-unsigned-integer", 32)?;
-        } else if is_fixed {
+            added(out, &member, "length", 32)?;
+            comma = ",";
+        } else if is_fixed && !member.field.is_variable() {
             write!(out, "{comma}{{\"name\":{},\"field-class\":", JsonText(member.name))?;
             field_class(out, &member, &member.field)?;
             out.write_str("}")?;
+            comma = ",";
         }
-        comma = ",";
     }
-    for member in members {
-        if matches!(member.field, FieldDescription::Optional { .. }) || member.field.has_length() {
-            write!(out, ",{{\"name\":{},\"field-class\":", JsonText(member.name))?;
-            field_class(out, &member.aligned(1), &member.field)?;
-            out.write_str("}")?;
-        }
+    for member in members.iter().filter(|member| member.field.is_variable()) {
+        write!(out, "{comma}{{\"name\":{},\"field-class\":", JsonText(member.name))?;
+        field_class(out, &member.aligned(1), &member.field)?;
+        out.write_str("}")?;
+        comma = ",";
     }
     Ok(())
 }
 
 /// Writes a member that says how to read another one. ichnos does not show it.
 fn added(
-    out: &mut dyn Write,
+    out: &mut MetadataOutput<'_>,
     member: &MemberDescription<'_>,
     what: &'static str,
-    class: &str,
     bits: u8,
 ) -> fmt::Result {
     write!(out, "{{\"name\":{},\"field-class\":", AddedName { member: member.name, what })?;
-    begin(out, class, bits, member.order, member.alignment)?;
-    write!(out, ",\"attributes\":{{\"ichnos\":{{\"added\":\"{what}\"}}}}}}}}")
+    begin(out, "fixed-length-unsigned-integer", bits, member.order, member.alignment)?;
+    if out.has_annotations {
+        write!(out, ",\"attributes\":{{\"ichnos\":{{\"added\":\"{what}\"}}}}")?;
+    }
+    out.write_str("}}")
 }
 
 /// Writes the beginning of a class with a fixed number of bits.
-fn begin(out: &mut dyn Write, class: &str, bits: u8, order: FieldOrder, alignment: usize) -> fmt::Result {
+fn begin(
+    out: &mut MetadataOutput<'_>,
+    class: &str,
+    bits: u8,
+    order: FieldOrder,
+    alignment: usize,
+) -> fmt::Result {
     let order = match order {
         FieldOrder::Little => "little-endian",
         FieldOrder::Big => "big-endian",
@@ -77,23 +89,25 @@ fn begin(out: &mut dyn Write, class: &str, bits: u8, order: FieldOrder, alignmen
     )
 }
 
-/// Writes the place of the length or the presence of a member.
-fn location(out: &mut dyn Write, property: &str, member: &str, what: &'static str) -> fmt::Result {
+/// Writes the place of the length or the presence of a member: next to it, in the same structure.
+fn location(out: &mut MetadataOutput<'_>, property: &str, member: &str, what: &'static str) -> fmt::Result {
     let name = AddedName { member, what };
-    write!(out, ",\"{property}\":{{\"origin\":\"event-record-payload\",\"path\":[{name}]}}")
+    write!(out, ",\"{property}\":{{\"path\":[{name}]}}")
 }
 
 /// Writes a field class of a member, or of its elements or its value.
-fn field_class(out: &mut dyn Write, member: &MemberDescription<'_>, field: &FieldDescription) -> fmt::Result {
+fn field_class(
+    out: &mut MetadataOutput<'_>,
+    member: &MemberDescription<'_>,
+    field: &FieldDescription,
+) -> fmt::Result {
     let MemberDescription { name, order, alignment, base, .. } = *member;
     match *field {
         FieldDescription::Integer { bits, is_signed, mappings } => {
             let class =
                 if is_signed { "fixed-length-signed-integer" } else { "fixed-length-unsigned-integer" };
             begin(out, class, bits, order, alignment)?;
-            if base != 10 {
-                write!(out, ",\"preferred-display-base\":{base}")?;
-            }
+            write_base(out, base)?;
             write_mappings(out, mappings)?;
         }
         FieldDescription::Float { bits } => {
@@ -113,6 +127,12 @@ fn field_class(out: &mut dyn Write, member: &MemberDescription<'_>, field: &Fiel
             write!(out, "{{\"type\":\"static-length-blob\",\"length\":{length}")?;
             write_media_type(out, media_type)?;
         }
+        FieldDescription::VariableInteger { is_signed } => {
+            let sign = if is_signed { "signed" } else { "unsigned" };
+            write!(out, "{{\"type\":\"variable-length-{sign}-integer\"")?;
+            write_base(out, base)?;
+        }
+        FieldDescription::TerminatedString => out.write_str("{\"type\":\"null-terminated-string\"")?,
         FieldDescription::String => {
             out.write_str("{\"type\":\"dynamic-length-string\"")?;
             location(out, "length-field-location", name, "length")?;
@@ -128,6 +148,12 @@ fn field_class(out: &mut dyn Write, member: &MemberDescription<'_>, field: &Fiel
             location(out, "length-field-location", name, "length")?;
             write_media_type(out, media_type)?;
         }
+        FieldDescription::Structure { members } => {
+            out.write_str("{\"type\":\"structure\",\"minimum-alignment\":")?;
+            write!(out, "{},\"member-classes\":[", 8 * alignment)?;
+            structure_members(out, members)?;
+            out.write_str("]")?;
+        }
         FieldDescription::Optional { value } => {
             out.write_str("{\"type\":\"optional\"")?;
             location(out, "selector-field-location", name, "present")?;
@@ -139,14 +165,18 @@ fn field_class(out: &mut dyn Write, member: &MemberDescription<'_>, field: &Fiel
     out.write_str("}")
 }
 
-fn write_media_type(out: &mut dyn Write, media_type: Option<&str>) -> fmt::Result {
+fn write_base(out: &mut MetadataOutput<'_>, base: u8) -> fmt::Result {
+    if base == 10 { Ok(()) } else { write!(out, ",\"preferred-display-base\":{base}") }
+}
+
+fn write_media_type(out: &mut MetadataOutput<'_>, media_type: Option<&str>) -> fmt::Result {
     match media_type {
         Some(media_type) => write!(out, ",\"media-type\":{}", JsonText(media_type)),
         None => Ok(()),
     }
 }
 
-fn write_mappings(out: &mut dyn Write, mappings: &[MappingDescription]) -> fmt::Result {
+fn write_mappings(out: &mut MetadataOutput<'_>, mappings: &[MappingDescription]) -> fmt::Result {
     for (index, MappingDescription { name, value }) in mappings.iter().enumerate() {
         let before = if index == 0 { ",\"mappings\":{" } else { "," };
         write!(out, "{before}{}:[[{value},{value}]]", JsonText(name))?;
@@ -154,7 +184,7 @@ fn write_mappings(out: &mut dyn Write, mappings: &[MappingDescription]) -> fmt::
     if mappings.is_empty() { Ok(()) } else { out.write_str("}") }
 }
 
-fn write_flags(out: &mut dyn Write, flags: &[FlagDescription]) -> fmt::Result {
+fn write_flags(out: &mut MetadataOutput<'_>, flags: &[FlagDescription]) -> fmt::Result {
     for (index, FlagDescription { name, first, last }) in flags.iter().enumerate() {
         let before = if index == 0 { ",\"flags\":{" } else { "," };
         write!(out, "{before}{}:[[{first},{last}]]", JsonText(name))?;

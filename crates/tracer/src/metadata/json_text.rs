@@ -13,8 +13,7 @@ impl Display for JsonText<'_> {
     }
 }
 
-/// Displays the name of a member that is there for the sake of another one. No field of a Rust type is called like
-/// that.
+/// Displays the name of an added member, as LTTng names it. It is an identifier in CTF 1.8, too.
 pub(super) struct AddedName<'a> {
     pub(super) member: &'a str,
     pub(super) what: &'static str,
@@ -22,9 +21,9 @@ pub(super) struct AddedName<'a> {
 
 impl Display for AddedName<'_> {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        out.write_char('"')?;
+        out.write_str("\"_")?;
         escape(out, self.member)?;
-        write!(out, ".{}\"", self.what)
+        write!(out, "_{}\"", self.what)
     }
 }
 

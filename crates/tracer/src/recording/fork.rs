@@ -3,7 +3,7 @@
 
 use std::sync::Once;
 
-use super::switch::switch_off;
+use super::switch::switch_off_silently;
 
 /// Makes children of this process record nothing: their memory is that of the parent.
 pub(super) fn switch_off_in_children() {
@@ -17,5 +17,5 @@ pub(super) fn switch_off_in_children() {
 }
 
 unsafe extern "C" fn in_child() {
-    switch_off();
+    switch_off_silently();
 }

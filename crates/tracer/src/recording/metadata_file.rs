@@ -38,7 +38,10 @@ impl MetadataFile {
         // Unlike renaming, this never replaces a file.
         let linked = fs::hard_link(&hidden, directory.join("metadata"));
         fs::remove_file(&hidden)?;
-        linked?;
+        linked.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => io::Error::new(error.kind(), "the directory has a trace already"),
+            _ => error,
+        })?;
         let file = File::options().append(true).open(directory.join("metadata"))?;
         let directory = directory.to_owned();
         Ok(Self { directory, file, length: head.len(), count: 0 })

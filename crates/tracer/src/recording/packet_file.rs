@@ -158,7 +158,11 @@ pub(super) mod steps {
         }
     }
 
+    /// Calls the function of the test. It can set another function for the stores that it causes itself.
     fn look() {
-        LOOK.with_borrow_mut(|look| look.iter_mut().for_each(|look| look()));
+        if let Some(mut look) = LOOK.take() {
+            look();
+            LOOK.set(Some(look));
+        }
     }
 }

@@ -62,6 +62,11 @@ impl RecordingClock {
         self.frequency
     }
 
+    /// Returns the number of cycles in a duration.
+    pub(super) fn cycles(&self, duration: Duration) -> u64 {
+        u64::try_from(duration.as_nanos() * u128::from(self.frequency) / 1_000_000_000).unwrap_or(u64::MAX)
+    }
+
     /// Returns the name of the clock.
     pub(super) fn name(&self) -> &'static str {
         if self.is_counter { "tsc" } else { "monotonic" }

@@ -1,6 +1,7 @@
 //! Settings of a recording.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::recording_clock::ClockSource;
 use crate::packet::LARGEST;
@@ -38,6 +39,9 @@ pub struct RecordingOptions {
     pub packet_size: usize,
     /// Size of a file in bytes. The first files of a thread are smaller.
     pub file_size: usize,
+    /// Longest time from the first event of a file until it ends, even if it is not full. The first event after that is
+    /// in a new file.
+    pub file_duration: Option<Duration>,
     /// How much is kept.
     pub limit: SizeLimit,
     /// Clock.
@@ -51,6 +55,7 @@ impl RecordingOptions {
             directory: directory.into(),
             packet_size: 64 << 10,
             file_size: 4 << 20,
+            file_duration: None,
             limit: SizeLimit::Unlimited,
             clock: ClockSource::Monotonic,
         }

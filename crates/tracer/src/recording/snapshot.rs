@@ -34,7 +34,9 @@ fn copy_packets(file: &File, to: &Path) -> io::Result<()> {
     let mut at = 0;
     while at + HEAD as u64 <= length {
         let mut head = [0; HEAD];
-        file.read_exact_at(&mut head, at)?;
+        if !read_at(file, &mut head, at)? {
+            break;
+        }
         // Events are there before their packet says so.
         fence(Ordering::Acquire);
         let [total, content] = [TOTAL, CONTENT].map(|index| bytes(&head, index));
@@ -44,8 +46,11 @@ fn copy_packets(file: &File, to: &Path) -> io::Result<()> {
         let begin = copied.len();
         copied.resize(begin + aligned(content, 8), 0);
         let Some(packet) = copied.get_mut(begin..) else { break };
-        if let Some(events) = packet.get_mut(HEAD..content) {
-            file.read_exact_at(events, at + HEAD as u64)?;
+        if let Some(events) = packet.get_mut(HEAD..content)
+            && !read_at(file, events, at + HEAD as u64)?
+        {
+            copied.truncate(begin);
+            break;
         }
         put(&mut head, TOTAL, bits(aligned(content, 8)).to_le_bytes());
         if let Some(out) = packet.get_mut(..HEAD) {
@@ -54,6 +59,14 @@ fn copy_packets(file: &File, to: &Path) -> io::Result<()> {
         at += total as u64;
     }
     fs::write(to, copied)
+}
+
+/// Reads bytes. Returns `false` if the file has become shorter: its padding was cut off.
+fn read_at(file: &File, out: &mut [u8], at: u64) -> io::Result<bool> {
+    match file.read_exact_at(out, at) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        result => result.map(|()| true),
+    }
 }
 
 /// Returns a size in a packet's head, in bytes.

@@ -14,9 +14,22 @@ pub(super) fn recording() -> u16 {
 /// Makes a recording take events.
 pub(super) fn switch_on(number: u16) {
     RECORDING.store(number, Ordering::Relaxed);
+    ask_filters_again();
 }
 
-/// Stops taking events.
+/// Stops taking events, and makes filters disable them.
 pub(super) fn switch_off() {
+    switch_off_silently();
+    ask_filters_again();
+}
+
+/// Filters of `tracing` are asked once for each place, so that their answer costs nothing.
+fn ask_filters_again() {
+    #[cfg(feature = "tracing")]
+    tracing_core::callsite::rebuild_interest_cache();
+}
+
+/// Stops taking events, without a lock.
+pub(super) fn switch_off_silently() {
     RECORDING.store(0, Ordering::Relaxed);
 }

@@ -1,15 +1,22 @@
 //! What other programs see before and after each store: the same as after a kill there.
 
-use std::cell::RefCell;
-use std::fs;
-use std::path::{Path, PathBuf};
+mod interleaving;
+mod reader;
 
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use self::reader::read_files;
 use super::packet_file::steps::LOOK;
 use super::recording_options::{RecordingOptions, SizeLimit};
 use super::ring_pool::RingPool;
+use super::thread_name::thread_name;
 use super::thread_ring::EventPlace;
 use super::trace_directory::TraceDirectory;
-use crate::packet::{CONTENT, HEAD, TOTAL};
+
+/// Class of the events. Class 0 names threads.
+const EVENT: u16 = 1;
 
 thread_local! {
     static CHECKED: RefCell<Option<Checked>> = const { RefCell::new(None) };
@@ -19,7 +26,7 @@ thread_local! {
 struct Checked {
     directory: PathBuf,
     /// Number of events that are there. During an event, it may be there already.
-    done: usize,
+    done: u32,
     is_recording: bool,
     may_lose_first: bool,
     checks: u64,
@@ -36,66 +43,19 @@ fn check() {
 
 impl Checked {
     fn check(&self) {
-        let mut files: Vec<_> =
-            fs::read_dir(&self.directory).unwrap().map(|entry| entry.unwrap().path()).collect();
-        files.retain(|path| path.file_name().unwrap().to_string_lossy().starts_with("stream-"));
-        files.sort();
-        let mut numbers = Vec::new();
-        let mut sequence = None;
-        for file in files {
-            packets(&fs::read(&file).unwrap(), &mut sequence, &mut numbers);
-        }
+        let numbers: Vec<u32> = read_files(&self.directory).iter().map(|event| event.number).collect();
         let first = numbers.first().copied().unwrap_or(self.done);
         assert!(first == 0 || self.may_lose_first, "event {first} is the first one");
-        let expected: Vec<usize> = (first..first + numbers.len()).collect();
-        assert_eq!(numbers, expected);
-        let end = first + numbers.len();
+        let end = first + numbers.len() as u32;
+        assert_eq!(numbers, (first..end).collect::<Vec<_>>());
         assert!(end == self.done || self.is_recording && end == self.done + 1, "{end} of {}", self.done);
     }
 }
 
-fn number<const N: usize>(bytes: &[u8], at: usize) -> u64 {
-    bytes[at..at + N].iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
-}
-
-/// Reads a file, as strictly as readers of CTF do, into event numbers.
-fn packets(mut file: &[u8], sequence: &mut Option<u64>, numbers: &mut Vec<usize>) {
-    let mut time = 0;
-    assert!(!file.is_empty());
-    while !file.is_empty() {
-        assert_eq!(number::<4>(file, 0), 0xC1FC_1FC1);
-        let [total, content] = [TOTAL, CONTENT].map(|at| number::<4>(file, at) as usize);
-        assert!(content <= total && total <= 8 * file.len() && content % 8 == 0 && total % 64 == 0);
-        let (begin, end) = (number::<8>(file, 16), number::<8>(file, 24));
-        assert!(time <= begin && begin <= end);
-        time = begin;
-        // The packet that takes the place of the padding for an instant has no event.
-        let this = number::<4>(file, 32);
-        assert!(sequence.is_none_or(|before| this == before + 1), "{sequence:?} {this}");
-        *sequence = Some(this);
-        let mut events = &file[HEAD..content / 8];
-        while !events.is_empty() {
-            let event = number::<4>(events, 10) as usize;
-            let now = begin & !0xffff_ffff | number::<4>(events, 2);
-            assert!(time <= now && now <= end);
-            time = now;
-            let size = size(event);
-            assert!(events[14..10 + size].iter().all(|byte| *byte == event as u8));
-            events = &events[10 + size..];
-            numbers.push(event);
-        }
-        file = &file[total / 8..];
-    }
-}
-
-/// Returns the size of the payload of an event.
-fn size(event: usize) -> usize {
-    4 + event * 37 % 90
-}
-
-fn record(limit: SizeLimit, path: &Path) -> u64 {
+fn record(events: u32, limit: SizeLimit, duration: Option<Duration>, path: &Path) -> u64 {
     let mut options = RecordingOptions::new(path);
     (options.packet_size, options.file_size, options.limit) = (512, 4096, limit);
+    options.file_duration = duration;
     let pool = RingPool::new(TraceDirectory::create(options, 1).unwrap());
     let mut ring = pool.take().unwrap();
     ring.assign(1);
@@ -108,7 +68,7 @@ fn record(limit: SizeLimit, path: &Path) -> u64 {
     };
     CHECKED.set(Some(checked));
     LOOK.set(Some(Box::new(check)));
-    for event in 0..500 {
+    for event in 0..events {
         let set = |is_recording, done| {
             CHECKED.with_borrow_mut(|checked| {
                 let checked = checked.as_mut().unwrap();
@@ -116,11 +76,8 @@ fn record(limit: SizeLimit, path: &Path) -> u64 {
             });
         };
         set(true, event);
-        let place = EventPlace { id: 0, alignment: 1, size: size(event) };
-        assert!(ring.record(place, |out| {
-            out[..4].copy_from_slice(&(event as u32).to_le_bytes());
-            out[4..].fill(event as u8);
-        }));
+        let place = EventPlace { id: EVENT, alignment: 1, size: reader::size(event) };
+        assert!(ring.record(place, |out| reader::write(event, out)));
         set(false, event + 1);
         check();
     }
@@ -133,8 +90,15 @@ fn record(limit: SizeLimit, path: &Path) -> u64 {
 #[test]
 fn files_are_valid_before_and_after_each_store() {
     let directory = tempfile::tempdir().unwrap();
-    for (name, limit) in [("all", SizeLimit::Unlimited), ("last", SizeLimit::Last(9000))] {
-        let checks = record(limit, &directory.path().join(name));
-        assert!(checks > 2500, "{checks}");
+    let last = SizeLimit::Last(9000);
+    for (name, events, limit, duration) in [
+        ("all", 500, SizeLimit::Unlimited, None),
+        ("last", 500, last, None),
+        // Each event has its own file.
+        ("short", 40, SizeLimit::Unlimited, Some(Duration::from_nanos(1))),
+        ("last-short", 100, last, Some(Duration::from_nanos(1))),
+    ] {
+        let checks = record(events, limit, duration, &directory.path().join(name));
+        assert!(checks > 5 * u64::from(events), "{checks}");
     }
 }

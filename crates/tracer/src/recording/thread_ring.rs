@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::packet_file::PacketFile;
 use super::recording_clock::RecordingClock;
+use super::thread_name::{self, thread_name};
 use super::trace_directory::TraceDirectory;
 use crate::packet::{
     CONTENT, DISCARDED, END_TIME, EVENT_HEAD, HEAD, MOST_CYCLES, PacketHead, TOTAL, aligned, bits,
@@ -51,6 +52,12 @@ pub(super) struct ThreadRing {
     retry: u64,
     /// Cycles between two looks.
     interval: u64,
+    /// Cycles of a file, if there is a limit.
+    duration: Option<u64>,
+    /// Time when the current file ends.
+    file_end: u64,
+    /// `true` if the current file names the thread.
+    is_named: bool,
     sequence: u32,
     discarded: u32,
 }
@@ -58,6 +65,7 @@ pub(super) struct ThreadRing {
 impl ThreadRing {
     pub(super) fn new(directory: Arc<TraceDirectory>, stream: u16) -> Self {
         let clock = directory.clock;
+        let duration = directory.options.file_duration.map(|duration| clock.cycles(duration).max(1));
         Self {
             clock,
             directory,
@@ -74,14 +82,25 @@ impl ThreadRing {
             retry: 0,
             // A quarter of a second. Events must not be further apart than that without a look.
             interval: (clock.frequency() / 4).min(MOST_CYCLES / 2),
+            duration,
+            file_end: u64::MAX,
+            is_named: false,
             sequence: 0,
             discarded: 0,
         }
     }
 
-    /// Gives the ring to a thread.
+    /// Gives the ring to this thread.
     pub(super) fn assign(&mut self, thread: u32) {
         self.thread = thread;
+        (self.is_named, self.next_look) = (false, 0);
+    }
+
+    /// Returns where the payload of the next event begins and ends.
+    #[inline]
+    fn payload(&self, place: EventPlace) -> (usize, usize) {
+        let begin = aligned(self.position + BEFORE, place.alignment);
+        (begin, begin.saturating_add(place.size))
     }
 
     /// Records an event, whose payload `write` writes. Returns `false` if it was discarded.
@@ -89,19 +108,29 @@ impl ThreadRing {
     pub(super) fn record(&mut self, place: EventPlace, write: impl FnOnce(&mut [u8])) -> bool {
         // Time does not go back within a data stream.
         let now = self.clock.now().max(self.last);
-        let mut payload = aligned(self.position + BEFORE, place.alignment);
-        let mut end = payload.saturating_add(place.size);
-        if end > self.limit || now >= self.next_look {
+        let mut payload = self.payload(place);
+        if payload.1 > self.limit || now >= self.next_look {
             if !self.make_room(now, place) {
                 return false;
             }
-            payload = aligned(self.position + BEFORE, place.alignment);
-            end = payload.saturating_add(place.size);
+            payload = self.payload(place);
         }
+        self.put_event(now, place.id, payload, write)
+    }
+
+    /// Writes an event at `position`, whose payload begins and ends at two bytes of the file.
+    #[inline]
+    fn put_event(
+        &mut self,
+        now: u64,
+        id: u16,
+        (payload, end): (usize, usize),
+        write: impl FnOnce(&mut [u8]),
+    ) -> bool {
         let begin = self.position;
         let Some(file) = &mut self.file else { return false };
         let Some(out) = file.bytes(begin, end) else { return false };
-        put(out, 0, event_head(place.id, now));
+        put(out, 0, event_head(id, now));
         put(out, EVENT_HEAD, self.thread.to_le_bytes());
         write(out.get_mut(payload - begin..).unwrap_or_default());
         // The end comes first: it is never before the last event.
@@ -116,8 +145,7 @@ impl ThreadRing {
     #[cold]
     #[inline(never)]
     fn make_room(&mut self, now: u64, place: EventPlace) -> bool {
-        let needed = aligned(HEAD + BEFORE, place.alignment).saturating_add(place.size);
-        if needed > self.directory.options.packet_size {
+        if needed(place) > self.directory.options.packet_size {
             return self.discard();
         }
         if now >= self.next_look {
@@ -126,8 +154,27 @@ impl ThreadRing {
             }
             self.next_look = now.saturating_add(self.interval);
         }
-        let end = aligned(self.position + BEFORE, place.alignment).saturating_add(place.size);
-        if end <= self.limit && now - self.last < MOST_CYCLES {
+        // Names are written before the first event of a file, or before the second one if the first one is large.
+        let mut has_room = self.find_room(now, place);
+        if has_room && !self.is_named {
+            self.write_name(now);
+            has_room = self.find_room(now, place);
+        }
+        self.next_look = if self.is_named { self.next_look.min(self.file_end) } else { 0 };
+        has_room || self.discard()
+    }
+
+    /// Makes room for an event at `position`: in the current packet, in the next one, or in a new file.
+    fn find_room(&mut self, now: u64, place: EventPlace) -> bool {
+        let needed = needed(place);
+        if now >= self.file_end {
+            if self.open_file(now, needed) {
+                return true;
+            }
+            // Until then, the old file has to do.
+            self.file_end = self.retry;
+        }
+        if self.payload(place).1 <= self.limit && now - self.last < MOST_CYCLES {
             return true;
         }
         let next = aligned(self.position, 8);
@@ -136,10 +183,24 @@ impl ThreadRing {
             self.open_packet(next, now);
             return true;
         }
-        if now >= self.retry && self.open_file(now, needed) {
-            return true;
+        now >= self.retry && self.open_file(now, needed)
+    }
+
+    /// Writes the name of the thread, so that each file has it.
+    fn write_name(&mut self, now: u64) {
+        let name = thread_name();
+        let place = EventPlace {
+            id: self.directory.name_class,
+            alignment: 1,
+            size: thread_name::payload_size(&name),
+        };
+        if self.find_room(now, place) {
+            let thread = self.thread;
+            self.put_event(now, place.id, self.payload(place), |out| {
+                thread_name::write_payload(thread, &name, out);
+            });
         }
-        self.discard()
+        self.is_named = true;
     }
 
     /// Counts a discarded event. Returns `false`.
@@ -178,10 +239,11 @@ impl ThreadRing {
     /// Goes on in a new file.
     fn open_file(&mut self, now: u64, needed: usize) -> bool {
         let name = format!("stream-{:05}-{:06}", self.stream, self.files);
-        let Some(file) = self.directory.create_file(&name, self.files, needed) else {
-            self.retry = now.saturating_add(self.interval / 4);
-            return false;
-        };
+        self.retry = now.saturating_add(self.interval / 4);
+        let Some(file) = self.directory.create_file(&name, self.files, needed) else { return false };
+        if now >= self.file_end {
+            self.close_early();
+        }
         let before = self.file.replace(file);
         let (packet, position, limit) = (self.packet, self.position, self.limit);
         self.open_packet(0, now);
@@ -193,16 +255,40 @@ impl ThreadRing {
                 self.directory.remove_file(failed.path(), failed.len() as u64);
             }
             (self.packet, self.position, self.limit) = (packet, position, limit);
-            self.retry = now.saturating_add(self.interval / 4);
             return false;
         }
         self.files += 1;
+        self.retry = now;
+        self.file_end = self.duration.map_or(u64::MAX, |duration| now.saturating_add(duration));
+        self.is_named = false;
         if let Some(before) = before {
             before.touch();
             self.earlier.push_back((before.path().to_owned(), before.len() as u64));
         }
         self.remove_earlier();
         true
+    }
+
+    /// Ends the current file, which has room left, after its last event.
+    fn close_early(&mut self) {
+        let Some((length, file)) = self.end_packet() else { return };
+        let (path, size) = (file.path().to_owned(), file.len());
+        file.truncate(length);
+        self.directory.shrink_file((size - length) as u64);
+        self.earlier.push_back((path, length as u64));
+        (self.position, self.limit) = (0, 0);
+    }
+
+    /// Takes the current file, and returns where it must end.
+    fn end_packet(&mut self) -> Option<(usize, PacketFile)> {
+        let at = aligned(self.position, 8);
+        let has_room = self.file.as_ref().is_some_and(|file| at + HEAD <= file.len());
+        if has_room {
+            // With an empty packet in place of the padding, the file is valid before and after it is truncated.
+            self.put_head(at, self.last, self.sequence);
+        }
+        let file = self.file.take()?;
+        Some((if has_room { at } else { file.len() }, file))
     }
 
     /// Removes the oldest files that are not kept.
@@ -218,16 +304,14 @@ impl ThreadRing {
 
     /// Ends the file after its last event. The ring must not be used after that.
     pub(super) fn finish(mut self) -> u32 {
-        let at = aligned(self.position, 8);
-        let has_room = self.file.as_ref().is_some_and(|file| at + HEAD <= file.len());
-        if has_room {
-            // With an empty packet in place of the padding, the file is valid before and after it is truncated.
-            self.put_head(at, self.last, self.sequence);
-        }
-        if let Some(file) = self.file {
-            let length = if has_room { at } else { file.len() };
+        if let Some((length, file)) = self.end_packet() {
             file.truncate(length);
         }
         self.discarded
     }
+}
+
+/// Returns the number of bytes of a packet with one event.
+fn needed(place: EventPlace) -> usize {
+    aligned(HEAD + BEFORE, place.alignment).saturating_add(place.size)
 }

@@ -10,6 +10,7 @@ use super::metadata_file::MetadataFile;
 use super::packet_file::PacketFile;
 use super::recording_clock::RecordingClock;
 use super::recording_options::{RecordingOptions, SizeLimit};
+use super::thread_name::THREAD_NAME;
 use crate::description::EventDescription;
 
 /// Smallest and first file of a thread. The next ones are twice as large each, up to the size in the options.
@@ -25,6 +26,8 @@ pub(super) struct TraceDirectory {
     pub(super) number: u16,
     /// Process that began the recording.
     pub(super) process: u32,
+    /// Id of the class for thread names.
+    pub(super) name_class: u16,
     metadata: Mutex<MetadataFile>,
     /// Bytes of all files.
     bytes: AtomicU64,
@@ -35,14 +38,16 @@ impl TraceDirectory {
         let path = options.directory.clone();
         fs::create_dir_all(&path)?;
         let clock = RecordingClock::new(options.clock);
-        let metadata = Mutex::new(MetadataFile::create(&path, &clock)?);
+        let mut metadata = MetadataFile::create(&path, &clock)?;
+        let name_class = metadata.add(&THREAD_NAME)?;
         Ok(Self {
             path,
             options,
             clock,
             number,
             process: std::process::id(),
-            metadata,
+            name_class,
+            metadata: Mutex::new(metadata),
             bytes: AtomicU64::new(0),
         })
     }
@@ -73,6 +78,11 @@ impl TraceDirectory {
             self.bytes.fetch_sub(size as u64, Ordering::Relaxed);
         }
         file
+    }
+
+    /// Counts the bytes that were cut off a file.
+    pub(super) fn shrink_file(&self, bytes: u64) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     pub(super) fn remove_file(&self, path: &Path, size: u64) {

@@ -27,6 +27,12 @@ pub(crate) struct Texts<'a> {
     number: u16,
     second: Option<String>,
     third: Option<u32>,
+    label: Label<'a>,
+}
+
+#[derive(Clone, Copy, Debug, TraceField)]
+pub(crate) struct Label<'a> {
+    text: &'a str,
 }
 
 #[derive(Clone, Debug, TraceEvent)]
@@ -59,6 +65,59 @@ pub(crate) struct States {
     flags: u16,
 }
 
+#[derive(Clone, Copy, Debug, TraceField)]
+pub(crate) struct Point {
+    x: i32,
+    #[trace(big_endian)]
+    y: i16,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, TraceField)]
+pub(crate) struct Aligned {
+    byte: u8,
+    #[trace(align = 32, base = 16)]
+    word: u32,
+    point: Point,
+}
+
+#[derive(Clone, Debug, TraceField)]
+pub(crate) struct Named {
+    name: String,
+    kind: Option<u16>,
+    #[trace(skip)]
+    _unused: (),
+    points: [Point; 1],
+    #[trace(big_endian)]
+    values: Vec<u16>,
+}
+
+bitflags::bitflags! {
+    #[derive(Clone, Copy, Debug, TraceField)]
+    pub(crate) struct Access: u16 {
+        const READ = 1;
+        const WRITE = 2;
+        const BOTH = 3;
+        const MODE = 0xc0;
+    }
+}
+
+#[derive(Clone, Debug, TraceEvent)]
+pub(crate) struct Nested {
+    first: u8,
+    point: Point,
+    grid: [Aligned; 2],
+    named: Named,
+    path: Vec<Point>,
+    all: Vec<Named>,
+    pair: [Named; 2],
+    perhaps: Option<Named>,
+    corner: Option<Point>,
+    access: Access,
+    #[trace(big_endian)]
+    rights: Vec<Access>,
+}
+
 #[derive(Clone, Debug, TraceEvent)]
 pub(crate) struct Nothing;
 
@@ -69,6 +128,7 @@ pub(crate) enum Random {
     Texts(String, u16, Option<String>, Option<u32>),
     Lists([u16; 3], Vec<i32>, Vec<u8>, [u8; 4], Vec<f64>),
     States(States),
+    Nested(Box<Nested>),
     Nothing,
 }
 
@@ -81,9 +141,52 @@ fn state() -> impl Strategy<Value = State> {
     prop_oneof![Just(State::Idle), Just(State::Running), Just(State::ShutDown)]
 }
 
+// Babeltrace 2.0.4 repeats earlier text in place of an empty one.
+const TEXT: &str = "[a-zA-Zäß€ ]{1,20}";
+
+fn point() -> impl Strategy<Value = Point> {
+    (any::<i32>(), any::<i16>(), state()).prop_map(|(x, y, state)| Point { x, y, state })
+}
+
+fn aligned() -> impl Strategy<Value = Aligned> {
+    (any::<u8>(), any::<u32>(), point()).prop_map(|(byte, word, point)| Aligned { byte, word, point })
+}
+
+fn named() -> impl Strategy<Value = Named> {
+    (TEXT, any::<Option<u16>>(), point(), proptest::collection::vec(any::<u16>(), 0..3))
+        .prop_map(|(name, kind, point, values)| Named { name, kind, _unused: (), points: [point], values })
+}
+
+fn access() -> impl Strategy<Value = Access> {
+    prop::sample::select(vec![0, 1, 2, 3, 0x40, 0xc1]).prop_map(Access::from_bits_retain)
+}
+
+fn nested() -> impl Strategy<Value = Random> {
+    let vec = proptest::collection::vec(named(), 0..3);
+    let fixed = (any::<u8>(), point(), [aligned(), aligned()], access());
+    let variable = (named(), proptest::collection::vec(point(), 0..3), vec, [named(), named()]);
+    let options = (proptest::option::of(named()), proptest::option::of(point()));
+    (fixed, variable, options, proptest::collection::vec(access(), 0..3)).prop_map(
+        |((first, point, grid, access), (named, path, all, pair), (perhaps, corner), rights)| {
+            Random::Nested(Box::new(Nested {
+                first,
+                point,
+                grid,
+                named,
+                path,
+                all,
+                pair,
+                perhaps,
+                corner,
+                access,
+                rights,
+            }))
+        },
+    )
+}
+
 pub(crate) fn random() -> impl Strategy<Value = Random> {
-    // Babeltrace 2.0.4 repeats earlier text in place of an empty one.
-    let text = || "[a-zA-Zäß€ ]{1,20}";
+    let text = || TEXT;
     let numbers = (any::<(u8, i16, u32, i64)>(), float(), float(), any::<(bool, u64)>()).prop_map(
         |((byte, short, word, long), single, double, (is_set, last))| {
             Random::Numbers(Numbers { byte, short, word, long, single, double: double.into(), is_set, last })
@@ -102,7 +205,7 @@ pub(crate) fn random() -> impl Strategy<Value = Random> {
         .prop_map(|(array, slice, image, digest, floats)| Random::Lists(array, slice, image, digest, floats));
     let states = (state(), [state(), state()], prop::sample::select(vec![0u16, 1, 6, 0x8000, 0x8003]))
         .prop_map(|(state, before, flags)| Random::States(States { state, before, flags }));
-    prop_oneof![numbers, texts, lists, states, Just(Random::Nothing)]
+    prop_oneof![numbers, texts, lists, states, nested(), Just(Random::Nothing)]
 }
 
 impl Random {
@@ -111,7 +214,8 @@ impl Random {
         match self {
             Self::Numbers(event) => recorder.record(event),
             Self::Texts(first, number, second, third) => {
-                recorder.record(&Texts { first, number: *number, second: second.clone(), third: *third });
+                let (second, label) = (second.clone(), Label { text: first });
+                recorder.record(&Texts { first, number: *number, second, third: *third, label });
             }
             Self::Lists(array, slice, image, digest, floats) => recorder.record(&Lists {
                 array: *array,
@@ -121,6 +225,7 @@ impl Random {
                 floats: floats.clone(),
             }),
             Self::States(event) => recorder.record(event),
+            Self::Nested(event) => recorder.record(&**event),
             Self::Nothing => recorder.record(&Nothing),
         }
     }
@@ -134,7 +239,11 @@ impl Random {
                     "double": n.double, "is_set": n.is_set, "last one": n.last }),
             ),
             Self::Texts(first, number, second, third) => {
-                ("Texts", json!({ "first": first, "number": number, "second": second, "third": third }))
+                let label = json!({ "text": first });
+                (
+                    "Texts",
+                    json!({ "first": first, "number": number, "second": second, "third": third, "label": label }),
+                )
             }
             Self::Lists(array, slice, image, digest, floats) => (
                 "Lists",
@@ -143,10 +252,46 @@ impl Random {
             ),
             Self::States(s) => (
                 "states: all",
-                json!({ "state": labeled(s.state), "before": s.before.map(labeled), "flags": flags(s.flags) }),
+                json!({ "state": labeled(s.state), "before": s.before.map(labeled), "flags": flags(s.flags, &[("READY", 1), ("MODE", 6), ("ERROR", 0x8000)]) }),
             ),
+            Self::Nested(n) => {
+                let all = |all: &[Named]| all.iter().map(Named::json).collect::<Vec<_>>();
+                let rights: Vec<_> = n.rights.iter().map(|rights| rights.json()).collect();
+                let path: Vec<_> = n.path.iter().map(Point::json).collect();
+                let payload = json!({
+                    "first": n.first, "point": n.point.json(), "grid": n.grid.map(|aligned| aligned.json()),
+                    "named": n.named.json(), "path": path, "all": all(&n.all), "pair": all(&n.pair),
+                    "perhaps": n.perhaps.as_ref().map(Named::json), "corner": n.corner.map(|corner| corner.json()),
+                    "access": n.access.json(), "rights": rights,
+                });
+                ("Nested", payload)
+            }
             Self::Nothing => ("Nothing", json!({})),
         }
+    }
+}
+
+impl Point {
+    fn json(&self) -> Value {
+        json!({ "x": self.x, "y": self.y, "state": labeled(self.state) })
+    }
+}
+
+impl Aligned {
+    fn json(&self) -> Value {
+        json!({ "byte": self.byte, "word": self.word, "point": self.point.json() })
+    }
+}
+
+impl Named {
+    fn json(&self) -> Value {
+        json!({ "name": self.name, "kind": self.kind, "points": [self.points[0].json()], "values": self.values })
+    }
+}
+
+impl Access {
+    fn json(self) -> Value {
+        flags(self.bits(), &[("READ", 1), ("WRITE", 2), ("MODE", 0xc0)])
     }
 }
 
@@ -167,8 +312,7 @@ fn labeled(state: State) -> Value {
     json!({ "value": state as i8, "labels": [label(state)] })
 }
 
-fn flags(bits: u16) -> Value {
-    let names = [("READY", 1), ("MODE", 6), ("ERROR", 0x8000)];
+fn flags(bits: u16, names: &[(&str, u16)]) -> Value {
     let set: Vec<_> = names.iter().filter(|(_, mask)| bits & mask != 0).map(|(name, _)| name).collect();
     json!({ "bits": bits, "flags": set })
 }
@@ -179,5 +323,5 @@ pub(crate) trait Recorder {
 }
 
 ichnos_tracer::event_set! {
-    pub(crate) struct Family { Numbers, Texts<'_>, Lists<'_>, States, Nothing }
+    pub(crate) struct Family { Numbers, Texts<'_>, Lists<'_>, States, Nested, Nothing }
 }

@@ -2,17 +2,13 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use ichnos_testing::Random;
 use ichnos_tracer::{Recording, RecordingOptions, TraceEvent, record};
 
-use crate::{BABELTRACE_2_1, output_of, read};
-
-/// Names the directory of the process that will be killed.
-const DIRECTORY: &str = "ICHNOS_TRACER_KILLED";
+use crate::{BABELTRACE_2_1, convert, events_in, output_of, own_directory, process, read};
 
 const THREADS: u64 = 3;
 
@@ -29,8 +25,7 @@ struct Step<'a> {
 /// Records until it is killed.
 #[test]
 fn the_killed_process() {
-    let Some(directory) = std::env::var_os(DIRECTORY) else { return };
-    let directory = Path::new(&directory);
+    let Some(directory) = own_directory() else { return };
     let mut options = RecordingOptions::new(directory.join("trace"));
     (options.packet_size, options.file_size) = (4096, 64 << 10);
     let _recording = Recording::start(options).unwrap();
@@ -53,15 +48,11 @@ fn the_killed_process() {
     });
 }
 
-/// Kills a process, and checks its trace.
-fn kill_once(random: &mut Random, with_babeltrace: bool) {
+/// Kills a process, and checks its trace. Returns the number of events.
+fn kill_once(random: &mut Random, with_babeltrace: bool) -> usize {
     let directory = tempfile::tempdir().unwrap();
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "kills::the_killed_process", "--nocapture"])
-        .env(DIRECTORY, directory.path())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child =
+        process("kills::the_killed_process", directory.path()).stdout(Stdio::null()).spawn().unwrap();
     let progress = directory.path().join("progress");
     let begun = || std::fs::read(&progress).is_ok_and(|progress| progress.iter().any(|byte| *byte != 0));
     while !begun() {
@@ -89,15 +80,18 @@ fn kill_once(random: &mut Random, with_babeltrace: bool) {
         assert!((reported..=most).contains(&found), "thread {thread}: {found}, reported {reported}");
     }
     if with_babeltrace && let Some(text) = output_of(BABELTRACE_2_1, &trace) {
-        assert_eq!(text.lines().count(), events.len());
+        assert_eq!(events_in(&text), events.len());
+        let repaired = directory.path().join("repaired");
+        convert(&trace, &repaired, true);
+        assert_eq!(read(&repaired, false), events);
     }
+    events.len()
 }
 
 #[test]
 fn a_killed_process_leaves_what_it_recorded() {
     let kills = if std::env::var("ICHNOS_SWEEPS").is_ok_and(|sweeps| sweeps == "all") { 200 } else { 4 };
     let mut random = Random::new(57);
-    for kill in 0..kills {
-        kill_once(&mut random, kill % 3 == 0);
-    }
+    let events: usize = (0..kills).map(|kill| kill_once(&mut random, kill % 3 == 0)).sum();
+    println!("{events} events in {kills} traces");
 }

@@ -5,11 +5,14 @@
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+mod bad_places;
 mod core_tracer;
+mod dialects;
 mod family;
 mod kills;
 mod layer;
 mod recordings;
+mod thread_names;
 mod values;
 
 /// There is one recording at a time in a process.
@@ -18,8 +21,8 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the events of a trace as JSON objects, merged by time. There must be no damage and, unless `may_lose`, no
-/// loss.
+/// Returns the events of a trace as JSON objects, merged by time, without thread names. There must be no damage and,
+/// unless `may_lose`, no loss.
 fn read(path: &std::path::Path, may_lose: bool) -> Vec<serde_json::Value> {
     use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 
@@ -32,6 +35,7 @@ fn read(path: &std::path::Path, may_lose: bool) -> Vec<serde_json::Value> {
     let mut events = Vec::new();
     for line in lines {
         match line["type"].as_str().unwrap() {
+            "event" if line["name"] == "thread_name" => {}
             "event" => events.push(line),
             kind if kind.starts_with("discarded") && may_lose => {}
             kind => assert!(!kind.starts_with("discarded") && kind != "damage", "{line}"),
@@ -49,6 +53,40 @@ fn output_of(program: &str, path: &std::path::Path) -> Option<String> {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{}\n{text}", String::from_utf8_lossy(&output.stderr));
     Some(text)
+}
+
+/// Names the directory of a process that a test starts.
+const DIRECTORY: &str = "ICHNOS_TRACER_DIRECTORY";
+
+/// Returns the directory of this process, if a test has started it.
+fn own_directory() -> Option<std::path::PathBuf> {
+    std::env::var_os(DIRECTORY).map(Into::into)
+}
+
+/// Returns a command that runs a test in a process of its own.
+fn process(test: &str, directory: &std::path::Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture"]).env(DIRECTORY, directory);
+    command
+}
+
+/// Returns the lines that are not about thread names.
+fn events_in(text: &str) -> usize {
+    text.lines().filter(|line| !line.contains(" thread_name: ")).count()
+}
+
+/// Converts a trace to CTF 1.8, or repairs it. Returns the changes.
+fn convert(from: &std::path::Path, to: &std::path::Path, repairs: bool) -> Vec<String> {
+    use ichnos::convert::{ConvertOptions, target};
+
+    let session = ichnos::open([from], &ichnos::OpenOptions::default()).unwrap();
+    let reader = session.reader().unwrap();
+    let mut options = ConvertOptions::default();
+    options.write.repair = repairs;
+    options.write.dialect = (!repairs).then(|| "ctf1.8".to_owned());
+    let target = target(Some("ctf"), to, None).unwrap();
+    let report = reader.convert(target.writer, Some(to.to_owned()), &options).unwrap();
+    report.losses.iter().map(|(entry, _)| format!("{entry:?}")).collect()
 }
 
 /// Babeltrace 2.1, which reads CTF 2.

@@ -2,6 +2,7 @@
 
 use std::io::ErrorKind;
 use std::path::Path;
+use std::time::Duration;
 
 use ichnos_tracer::{ClockSource, Recording, RecordingOptions, SizeLimit, TraceEvent, record, trace_event};
 
@@ -60,6 +61,42 @@ fn the_last_or_the_first_files_are_kept() {
         match name {
             "last" => assert_eq!((numbers.last(), discarded), (Some(&9_999), 0)),
             _ => assert_eq!((numbers[0], discarded), (0, 10_000 - numbers.len() as u64)),
+        }
+    }
+}
+
+#[test]
+fn files_end_after_a_time() {
+    const EVENTS: u32 = 200;
+
+    let _alone = alone();
+    let directory = tempfile::tempdir().unwrap();
+    for (name, limit) in [("all", SizeLimit::Unlimited), ("last", SizeLimit::Last(9000))] {
+        let path = directory.path().join(name);
+        let mut options = options(&path);
+        options.file_duration = Some(Duration::from_micros(300));
+        options.limit = limit;
+        let recording = Recording::start(options).unwrap();
+        for number in 0..EVENTS {
+            record(&Tick { number });
+            std::thread::sleep(Duration::from_micros(20));
+            if number == 99 {
+                let copy = directory.path().join(format!("{name}-copy"));
+                recording.snapshot(&copy).unwrap();
+                assert_eq!(numbers(&copy, true).last(), Some(&99));
+            }
+        }
+        assert_eq!(recording.finish().discarded, 0);
+        let numbers = numbers(&path, limit != SizeLimit::Unlimited);
+        assert_eq!(numbers.last(), Some(&(EVENTS - 1)));
+        assert!(numbers.windows(2).all(|two| two[0] + 1 == two[1]));
+        // Files have no padding, and thousands of bytes would fit.
+        let sizes: Vec<u64> =
+            std::fs::read_dir(&path).unwrap().map(|file| file.unwrap().metadata().unwrap().len()).collect();
+        assert!(sizes.iter().all(|size| *size < 4000) && sizes.len() > 2, "{sizes:?}");
+        match limit {
+            SizeLimit::Unlimited => assert_eq!(numbers[0], 0),
+            _ => assert!(numbers[0] > 0, "{}", numbers.len()),
         }
     }
 }
