@@ -65,6 +65,7 @@ mod task;
 mod text;
 mod threads;
 pub(crate) mod time;
+pub(crate) mod until;
 #[cfg(feature = "view")]
 mod view;
 

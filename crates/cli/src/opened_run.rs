@@ -13,7 +13,7 @@ use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output::line_width;
 use crate::progress::{Console, Follower, LiveProgress, ReadProgress, damage, interrupt};
-use crate::select::{Selection, TraceSelection, no_match_help};
+use crate::select::{Selection, TraceSelection, filters, no_match_help};
 
 /// Opened traces, the selection, and the counts from reading.
 pub(crate) struct OpenedRun<'a> {
@@ -213,6 +213,18 @@ impl<'a> OpenedRun<'a> {
             (_, true) => Exit::Nothing,
             _ => Exit::Success,
         }
+    }
+
+    /// Returns the exit code of `--until` for the events that end the run. Other problems are irrelevant if one has come.
+    pub(crate) fn until_exit(&self, last: &ichnos::Selection) -> Exit {
+        if self.has_reached {
+            return Exit::Success;
+        }
+        self.console.notice("--until: no event matched");
+        if let Some(selector) = last.selector() {
+            filters::review(&selector.filter(), "--until", self.console);
+        }
+        self.live_exit().unwrap_or_else(|| self.exit(true))
     }
 
     /// Returns the exit code for a signal that ended live traces. Ctrl-C is their normal end.

@@ -201,7 +201,7 @@ pub use pass::{
 };
 pub use reader::{IntersectionError, Reader};
 pub use selection::Selection;
-pub use session::{NoTrace, OpenError, OutputKind, Session, UncorrelatedClocks, listen, open, open_reader};
+pub use session::{NoTrace, OpenError, OutputKind, Session, UncorrelatedClocks, open, open_reader};
 
 pub use stats_output::{StatsOutput, StatsResult};
 pub use stream_messages::StreamMessages;

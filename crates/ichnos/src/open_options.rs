@@ -45,6 +45,8 @@ pub struct OpenOptions {
     /// Debug information to add to events with an address, for example from
     /// [`debug_info`](crate::debug_info::debug_info()). Several sessions can share it.
     pub debug_info: Option<Arc<DebugInfo>>,
+    /// Leave out formats whose files are [read once](crate::FormatInfo::is_read_once).
+    pub(crate) without_read_once: bool,
 }
 
 /// Clock offset of a path. Its clocks count as related to all other clocks, by this offset.
@@ -213,8 +215,11 @@ impl OpenOptions {
 
     /// Returns the formats to try.
     pub(crate) fn formats(&self) -> impl Iterator<Item = &'static dyn Format> {
-        let is_wanted =
-            |format: &&dyn Format| self.format.as_ref().is_none_or(|name| name == format.info().name);
+        let is_wanted = |format: &&dyn Format| {
+            let info = format.info();
+            self.format.as_ref().is_none_or(|name| name == info.name)
+                && !(self.without_read_once && info.is_read_once)
+        };
         FORMATS.iter().copied().filter(is_wanted)
     }
 }

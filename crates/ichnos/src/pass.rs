@@ -10,6 +10,7 @@ mod parts;
 mod reader_pass;
 mod streams;
 
+use std::fmt;
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -230,6 +231,8 @@ pub struct Pass {
     limit: u64,
     /// Events that end the pass.
     until: Option<Selection>,
+    /// Events of which the first is signaled.
+    signal: Option<(Selection, Signal)>,
     skip: Option<u64>,
     is_refused: Option<fn(&Damage) -> bool>,
     is_live: bool,
@@ -238,6 +241,16 @@ pub struct Pass {
     mapping: Option<EventMapping>,
     losses: Option<LossMapping>,
     stride: u32,
+}
+
+/// Function that is called during a pass.
+#[derive(Clone)]
+struct Signal(Arc<dyn Fn() + Send + Sync>);
+
+impl fmt::Debug for Signal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Signal")
+    }
 }
 
 /// Number of events between two checks.
@@ -258,6 +271,7 @@ impl Pass {
             selection,
             limit: u64::MAX,
             until: None,
+            signal: None,
             skip: None,
             is_refused: None,
             is_live: false,
@@ -280,6 +294,13 @@ impl Pass {
     #[must_use]
     pub fn until(self, last: Selection) -> Self {
         Self { until: Some(last), stride: 0, ..self }
+    }
+
+    /// Calls a function after the first selected event that another selection contains, for each part of the pass that runs
+    /// on its own thread.
+    #[must_use]
+    pub fn signal(self, first: Selection, call: impl Fn() + Send + Sync + 'static) -> Self {
+        Self { signal: Some((first, Signal(Arc::new(call)))), stride: 0, ..self }
     }
 
     /// Skips all messages before a number of selected events, and the starts of data streams after them. This gives
@@ -443,6 +464,7 @@ impl Pass {
             is_plain: self.keeps_all_events(),
             selection: self.selection.clone(),
             until: self.until.clone(),
+            signal: self.signal.clone(),
             mapper: self.mapping.as_ref().map(EventMapping::mapper),
             sink,
             skip: self.skip.unwrap_or(0),
@@ -462,6 +484,7 @@ struct PassRun<'p, S> {
     pass: &'p Pass,
     selection: Selection,
     until: Option<Selection>,
+    signal: Option<(Selection, Signal)>,
     sink: &'p mut S,
     /// Number of events to skip.
     skip: u64,
@@ -564,6 +587,12 @@ impl<S: Sink> PassRun<'_, S> {
             return ControlFlow::Continue(());
         }
         self.pass_on(&message)?;
+        if let (Some((first, _)), Message::Event(event)) = (&mut self.signal, &message)
+            && first.wants_event(event)
+            && let Some((_, signal)) = self.signal.take()
+        {
+            (signal.0)();
+        }
         if let (Some(until), Message::Event(event)) = (&mut self.until, &message)
             && until.wants_event(event)
         {

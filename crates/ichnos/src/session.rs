@@ -9,8 +9,8 @@ use std::sync::Arc;
 use ichnos_filter::{Expression, Filter, FilterError, FilterScope};
 use ichnos_flow::{Merge, with_call_chains, with_running_threads};
 use ichnos_io::{
-    Datagrams, Format, Hint, InputPlaces, IoError, OptionConflict, OutputConflict, ReadOptions, RefusedTrace,
-    Tree, TreeProblem,
+    Format, Hint, InputPlaces, IoError, OptionConflict, OutputConflict, ReadOptions, RefusedTrace, Tree,
+    TreeProblem,
 };
 use ichnos_model::clock::{ClockClass, ClockOrigin};
 use ichnos_model::live::LiveOptions;
@@ -240,29 +240,6 @@ fn identity(trace: &dyn OpenedTrace) -> [(bool, Option<String>); 3] {
 /// Compares traces by their order on the timeline.
 fn compare(a: &dyn OpenedTrace, b: &dyn OpenedTrace) -> Ordering {
     (a.trace().class.uuid, a.path()).cmp(&(b.trace().class.uuid, b.path()))
-}
-
-/// Reads datagrams as they arrive, in the format from the options, otherwise in the first datagram format. The
-/// session has one data stream, which can be read once.
-///
-/// # Errors
-/// If no such format supports datagrams.
-pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Session, OpenError> {
-    let path = datagrams.name().to_owned();
-    let no_trace = |hint: &str| {
-        let (path, hint) = (path.clone(), Hint::new(hint));
-        OpenError::NoTrace(Box::new(NoTrace {
-            path,
-            hint,
-            nearby: None,
-            is_unknown: false,
-            recognized: None,
-        }))
-    };
-    let found = options.formats().find_map(|format| format.info().listen);
-    let listen = found.ok_or_else(|| no_trace("the format does not support datagrams"))?;
-    let trace = listen(datagrams, &options.reading()).map_err(|error| no_trace(&error.to_string()))?;
-    Ok(Session::of_live(vec![trace], options))
 }
 
 /// Adds data to the events of a trace that their records lack.
@@ -511,7 +488,7 @@ impl Session {
         })
     }
 
-    /// Returns `true` if messages are read as they arrive, as with [`listen`]. They can be read only once.
+    /// Returns `true` if messages are read as they arrive, from a [live input](crate::live). They can be read only once.
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.is_live

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::time::Duration;
 
 use crate::IoError;
@@ -33,8 +33,25 @@ pub struct Datagrams {
     name: String,
     waiting: Receiver<Datagram>,
     dropped: Arc<AtomicU64>,
+    /// `true` if the receiving thread should end.
+    is_closed: Arc<AtomicBool>,
+    /// `true` if the reader does not wait for datagrams.
+    is_polled: bool,
+    /// `true` after the last datagram was received.
+    has_ended: AtomicBool,
     /// Socket path, which is removed on drop.
     path: PathBuf,
+}
+
+/// Ends the reception of [`Datagrams`].
+#[derive(Clone, Debug)]
+pub struct DatagramStop(Arc<AtomicBool>);
+
+impl DatagramStop {
+    /// Ends the reception. Datagrams that have arrived are still delivered.
+    pub fn stop(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 impl Datagrams {
@@ -45,10 +62,32 @@ impl Datagrams {
     pub fn at_unix_socket(path: &Path, stop: &'static AtomicBool) -> Result<Self, IoError> {
         let name = path.to_string_lossy().into_owned();
         let (sender, waiting) = sync_channel(ROOM);
-        let dropped = Arc::new(AtomicU64::new(0));
+        let (dropped, is_closed) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+        let stop = StopFlags { given: stop, own: Arc::clone(&is_closed) };
         listen(path, sender, Arc::clone(&dropped), stop)
             .map_err(|error| IoError::system(&name, "socket", error))?;
-        Ok(Self { name, waiting, dropped, path: path.to_owned() })
+        let (is_polled, has_ended) = (false, AtomicBool::new(false));
+        Ok(Self { name, waiting, dropped, is_closed, is_polled, has_ended, path: path.to_owned() })
+    }
+
+    /// Makes readers return when no datagram is waiting, instead of waiting for one.
+    #[must_use]
+    pub fn into_polled(mut self) -> Self {
+        self.is_polled = true;
+        self
+    }
+
+    /// Returns `true` if a reader should return now, because no datagram is waiting: see
+    /// [`into_polled`](Self::into_polled).
+    #[must_use]
+    pub fn is_pending(&self) -> bool {
+        self.is_polled && !self.has_ended.load(Ordering::Relaxed)
+    }
+
+    /// Returns what ends the reception.
+    #[must_use]
+    pub fn stop(&self) -> DatagramStop {
+        DatagramStop(Arc::clone(&self.is_closed))
     }
 
     /// Returns the socket path.
@@ -66,7 +105,13 @@ impl Datagrams {
     /// Returns the next datagram if it has arrived.
     #[must_use]
     pub fn try_datagram(&self) -> Option<Datagram> {
-        self.waiting.try_recv().ok()
+        match self.waiting.try_recv() {
+            Ok(datagram) => Some(datagram),
+            Err(error) => {
+                self.has_ended.store(error == TryRecvError::Disconnected, Ordering::Relaxed);
+                None
+            }
+        }
     }
 
     /// Waits for the next datagram. `None` if the socket fails, or if `stop` is set and all datagrams that had arrived
@@ -81,6 +126,20 @@ impl Datagrams {
 impl Drop for Datagrams {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Flags that end the reception.
+#[derive(Debug)]
+struct StopFlags {
+    given: &'static AtomicBool,
+    own: Arc<AtomicBool>,
+}
+
+#[cfg(unix)]
+impl StopFlags {
+    fn are_set(&self) -> bool {
+        self.given.load(Ordering::Relaxed) || self.own.load(Ordering::Relaxed)
     }
 }
 
@@ -100,7 +159,7 @@ fn listen(
     path: &Path,
     sender: SyncSender<Datagram>,
     dropped: Arc<AtomicU64>,
-    stop: &'static AtomicBool,
+    stop: StopFlags,
 ) -> io::Result<()> {
     use std::os::unix::net::UnixDatagram;
     use std::sync::mpsc::TrySendError;
@@ -119,7 +178,7 @@ fn listen(
         // Receive datagrams that arrived before `stop` was set, but not everything sent after that.
         let mut left = ROOM;
         while left > 0 {
-            let is_last = stop.load(Ordering::Relaxed);
+            let is_last = stop.are_set();
             if is_last {
                 left -= 1;
                 if socket.set_nonblocking(true).is_err() {
@@ -155,7 +214,7 @@ fn is_patience(error: &io::Error) -> bool {
 }
 
 #[cfg(not(unix))]
-fn listen(_: &Path, _: SyncSender<Datagram>, _: Arc<AtomicU64>, _: &'static AtomicBool) -> io::Result<()> {
+fn listen(_: &Path, _: SyncSender<Datagram>, _: Arc<AtomicU64>, _: StopFlags) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "this system does not support Unix sockets"))
 }
 

@@ -9,7 +9,7 @@ use ichnos_model::plan::PlanError;
 use ichnos_model::trace::{Diagnostic, FileDiagnostic, Limits, TextPosition, TracerQuirk};
 
 use crate::{
-    CollectSettings, Datagrams, FormatOption, FormatOptions, Hint, PacketIndexes, ScanProgress,
+    CollectSettings, Datagrams, FormatOption, FormatOptions, Hint, Kept, PacketIndexes, ScanProgress,
     SchemaLanguage, Tree, WriterFactory,
 };
 
@@ -187,6 +187,8 @@ pub struct ReadOptions {
     pub unsorted: bool,
     /// Leave out a record at the end of a file if more bytes could change it, because the file is still being written.
     pub growing: bool,
+    /// What is kept of growing files from one opening to the next.
+    pub kept: Kept,
     /// Read classes as the files declare them, without ichnos annotations.
     pub without_annotations: bool,
     /// Change of event record classes, for example by rules in a file.

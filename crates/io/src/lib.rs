@@ -36,6 +36,7 @@ mod format_option;
 mod hint;
 mod holes;
 mod input_places;
+mod kept;
 mod limits;
 mod links;
 mod mapping;
@@ -73,7 +74,7 @@ pub use create::{
     CreateError, FirstTime, PartTarget, PartsOutput, ReaderRules, Verify, VerifyFn, WriteOptions,
     WriteReport, WriteSource, WriteTarget, WriterFactory,
 };
-pub use datagrams::{Datagram, Datagrams};
+pub use datagrams::{Datagram, DatagramStop, Datagrams};
 pub use decompress::unpack_zstd;
 pub use directory_part::{DirectoryPart, ExistingPart};
 pub use entry::{Entry, FileId, FileStatus};
@@ -89,6 +90,7 @@ pub use format_option::{FormatOption, FormatOptions, OptionError, OptionKind, Op
 pub use hint::{Hint, OptionHint};
 pub use holes::DataRanges;
 pub use input_places::{InputPlaces, OutputConflict};
+pub use kept::{FilePrint, Kept, KeptTrace};
 pub use limits::IoLimits;
 pub use message_encoder::{EncoderRules, MessageEncoder, encode_message};
 pub use output::{

@@ -6,7 +6,7 @@
 //! their id. So an id does not depend on the set and the order of the events that are read.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use ichnos_model::class::EventRecordClass;
 use ichnos_model::locks::IgnorePoison as _;
@@ -19,17 +19,30 @@ use crate::stream::LineStream;
 /// Assigns ids to the event record classes in a data stream class.
 #[derive(Debug)]
 pub(crate) struct ClassIdAllocator {
-    /// Lines of all data streams in the class.
-    lines: Vec<Arc<Runs>>,
-    /// Offset of the first event with each undescribed id.
-    first: OnceLock<HashMap<u128, usize>>,
+    known: Mutex<KnownLines>,
     /// Taken ids. The value is the next candidate if the id is requested again.
     taken: Mutex<HashMap<u128, u128>>,
 }
 
+/// Lines of all data streams in a class.
+#[derive(Debug)]
+struct KnownLines {
+    lines: Vec<Arc<Runs>>,
+    /// Offset of the first event with each undescribed id, up to `searched`.
+    first: HashMap<u128, usize>,
+    /// Length of the file up to which `first` is known.
+    searched: usize,
+}
+
 impl ClassIdAllocator {
     pub(crate) fn new(lines: Vec<Arc<Runs>>) -> Self {
-        Self { lines, first: OnceLock::new(), taken: Mutex::default() }
+        let known = KnownLines { lines, first: HashMap::new(), searched: 0 };
+        Self { known: Mutex::new(known), taken: Mutex::default() }
+    }
+
+    /// Sets the lines of a longer file.
+    pub(crate) fn extend(&self, lines: Vec<Arc<Runs>>) {
+        self.known.lock().ignore_poison().lines = lines;
     }
 
     /// Returns the id for a new class. `own` is the id in its events, `key` identifies their shape.
@@ -55,23 +68,32 @@ impl ClassIdAllocator {
 
     /// Returns `true` if the first event with this id has this shape.
     fn is_of_first(&self, id: u128, key: &[u8], part: &LineStream) -> bool {
-        let first = self.first.get_or_init(|| self.find_first(part));
-        let bytes = &part.file.bytes;
-        let Some(at) = first.get(&id) else { return false };
-        let Ok(text) = line::text(line_at(bytes, *at).0) else { return false };
+        let Some(at) = self.known.lock().ignore_poison().find(id, part) else { return false };
+        let Ok(text) = line::text(line_at(&part.file.bytes, at).0) else { return false };
         event::key_of(text, part).is_some_and(|first| first == key)
     }
+}
 
-    /// Searches all lines for the first event with each id.
-    fn find_first(&self, part: &LineStream) -> HashMap<u128, usize> {
-        let mut first: HashMap<u128, usize> = HashMap::new();
+impl KnownLines {
+    /// Returns the offset of the first event with an id.
+    fn find(&mut self, id: u128, part: &LineStream) -> Option<usize> {
+        let known = self.first.get(&id).copied();
+        if known.is_none() && self.searched < part.file.bytes.len() {
+            self.search(part);
+        }
+        known.or_else(|| self.first.get(&id).copied())
+    }
+
+    /// Searches the lines that were not searched yet for the first event with each id.
+    fn search(&mut self, part: &LineStream) {
+        let Self { lines, first, searched } = self;
         let bytes = &part.file.bytes;
         // The limit on classes also limits the ids.
         let most = usize::try_from(part.file.limits.dynamic_event_record_classes).unwrap_or(usize::MAX);
-        for runs in &self.lines {
+        for runs in lines {
             let mut cursor = runs.cursor();
             while let Some((begin, end)) = runs.next(&mut cursor) {
-                let mut at = begin;
+                let mut at = begin.max(*searched);
                 while at < end {
                     let (line, next) = line_at(bytes, at);
                     let id = line::text(line).ok().and_then(|text| event::undescribed_id(text, part));
@@ -85,6 +107,6 @@ impl ClassIdAllocator {
                 }
             }
         }
-        first
+        *searched = bytes.len();
     }
 }

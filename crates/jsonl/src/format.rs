@@ -91,6 +91,7 @@ fn open_file(
         class_map: options.class_map.clone(),
         clock_arithmetic: options.clock_arithmetic,
         limits: options.limits,
+        kept: options.kept.clone(),
     });
     match open::open(&file) {
         Ok(traces) => all.extend(traces),

@@ -99,6 +99,12 @@ impl Runs {
         self.packed_end = end;
     }
 
+    /// Returns a cursor over the ranges after a cursor of a shorter list. The last range of the shorter list can have grown,
+    /// so it comes again.
+    pub(crate) fn resumed(&self, cursor: &RunCursor) -> RunCursor {
+        RunCursor { is_done: false, ..cursor.clone() }
+    }
+
     /// Returns a cursor over all ranges.
     pub(crate) fn cursor(&self) -> RunCursor {
         RunCursor::default()
@@ -135,6 +141,13 @@ pub(crate) struct RunCursor {
     is_done: bool,
 }
 
+impl RunCursor {
+    /// Returns `true` after the last range.
+    pub(crate) fn is_done(&self) -> bool {
+        self.is_done
+    }
+}
+
 /// Returns the line at an offset without its line break, and the offset of the next line.
 pub(crate) fn line_at(bytes: &[u8], at: usize) -> (&[u8], usize) {
     let rest = bytes.get(at..).unwrap_or_default();
@@ -155,33 +168,20 @@ pub(crate) fn byte_order_mark(bytes: &[u8]) -> usize {
 
 impl LineIndex {
     /// Indexes a file.
+    #[cfg(test)]
     pub(crate) fn from_bytes(bytes: &[u8], limits: &Limits) -> Self {
-        let mut scan = IndexScan {
-            index: Self::default(),
-            numbers: HashMap::new(),
-            last: None,
-            time: None,
-            before: None,
-            last_begin: 0,
-            left: limits.metadata_bytes,
-            left_memory: limits.description_bytes,
-            most_faults: limits.diagnostics,
-        };
-        let mut at = byte_order_mark(bytes);
-        while at < bytes.len() {
-            let (line, next) = line_at(bytes, at);
-            scan.line(line, at, next);
-            at = next;
-        }
-        for lines in &mut scan.index.streams {
-            lines.marks.last_begin = scan.last_begin;
-        }
+        let mut scan = IndexScan::new(limits);
+        scan.read(bytes);
         scan.index
     }
 }
 
-struct IndexScan {
-    index: LineIndex,
+/// Scan of a file, which can continue when the file has grown.
+#[derive(Debug)]
+pub(crate) struct IndexScan {
+    pub(crate) index: LineIndex,
+    /// Offset of the next line.
+    at: usize,
     /// Data stream index by number.
     numbers: HashMap<u64, usize>,
     /// Number and index of the previous line's data stream.
@@ -199,6 +199,35 @@ struct IndexScan {
 }
 
 impl IndexScan {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            index: LineIndex::default(),
+            at: 0,
+            numbers: HashMap::new(),
+            last: None,
+            time: None,
+            before: None,
+            last_begin: 0,
+            left: limits.metadata_bytes,
+            left_memory: limits.description_bytes,
+            most_faults: limits.diagnostics,
+        }
+    }
+
+    /// Scans the rest of a file that begins with the scanned bytes.
+    pub(crate) fn read(&mut self, bytes: &[u8]) {
+        let mut at = self.at.max(byte_order_mark(bytes));
+        while at < bytes.len() {
+            let (line, next) = line_at(bytes, at);
+            self.line(line, at, next);
+            at = next;
+        }
+        self.at = at;
+        for lines in &mut self.index.streams {
+            lines.marks.last_begin = self.last_begin;
+        }
+    }
+
     fn line(&mut self, line: &[u8], at: usize, next: usize) {
         if line.iter().all(u8::is_ascii_whitespace) {
             if let Some((_, stream)) = self.last {

@@ -59,6 +59,14 @@ impl LineTimeCursor {
         Some(mark)
     }
 
+    /// Continues in a longer list.
+    pub(crate) fn resumed(mut self, marks: &LineTimes) -> Self {
+        if self.next.is_none() {
+            self.advance(marks);
+        }
+        self
+    }
+
     fn advance(&mut self, marks: &LineTimes) {
         self.next = None;
         let Some(gap) = self.number(marks) else { return };

@@ -1,7 +1,7 @@
 //! Builds traces from describing lines.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use ichnos_json::read::Reader;
 use ichnos_model::class::{DataStreamClass, EventRecordClass, FieldClass, Member, Value};
@@ -16,7 +16,7 @@ use crate::description::{self, MESSAGE, MemberIndexes};
 use crate::event::members;
 use crate::fault::value;
 use crate::field_class::{FieldClassCodec, StreamScopes};
-use crate::index::{LineIndex, StreamLines};
+use crate::index::{IndexScan, LineIndex, Runs, StreamLines};
 use crate::members::{DescriptionResult, text};
 use crate::rule::LineRule;
 use crate::source::damage_of;
@@ -92,7 +92,36 @@ impl Faults<'_> {
 /// # Errors
 /// Returns an error if the described classes exceed the limits.
 pub(crate) fn open(file: &Arc<LineFile>) -> Result<Vec<JsonTrace>, PlanError> {
-    let index = LineIndex::from_bytes(&file.bytes, &file.limits);
+    let former = file.kept.take::<KeptLines>(&file.name, &file.bytes);
+    let mut lines = former.unwrap_or_else(|| KeptLines::new(file));
+    lines.scan.read(&file.bytes);
+    let opened = open_indexed(file, &lines.scan.index, &mut lines.ids);
+    file.kept.put(&file.name, &file.bytes, lines);
+    opened
+}
+
+/// What is kept of a growing file.
+struct KeptLines {
+    scan: IndexScan,
+    /// Ids of each data stream class, with the trace that has them.
+    ids: KeptIds,
+}
+
+/// Ids by trace and data stream class.
+type KeptIds = HashMap<(String, usize), (Weak<Trace>, Arc<ClassIdAllocator>)>;
+
+impl KeptLines {
+    fn new(file: &LineFile) -> Self {
+        Self { scan: IndexScan::new(&file.limits), ids: HashMap::new() }
+    }
+}
+
+/// Opens the traces in an indexed file.
+fn open_indexed(
+    file: &Arc<LineFile>,
+    index: &LineIndex,
+    ids: &mut KeptIds,
+) -> Result<Vec<JsonTrace>, PlanError> {
     let mut faults = Faults { file, damage: Vec::new() };
     for (begin, end) in &index.before {
         // Lines are ranges of the file.
@@ -104,8 +133,8 @@ pub(crate) fn open(file: &Arc<LineFile>) -> Result<Vec<JsonTrace>, PlanError> {
         faults.add((*at, *length), what, None);
     }
     // Selectors are known only if they are among the fields.
-    match make(file, &index, true, &mut faults.damage.clone()) {
-        Err(PlanError::Locations(_) | PlanError::Slots) => make(file, &index, false, &mut faults.damage),
+    match make(file, index, true, ids, &mut faults.damage.clone()) {
+        Err(PlanError::Locations(_) | PlanError::Slots) => make(file, index, false, ids, &mut faults.damage),
         Err(error) => Err(error),
         Ok(traces) => Ok(traces),
     }
@@ -115,6 +144,7 @@ fn make(
     file: &Arc<LineFile>,
     index: &LineIndex,
     with_selectors: bool,
+    ids: &mut KeptIds,
     damage: &mut Vec<Damage>,
 ) -> Result<Vec<JsonTrace>, PlanError> {
     let mut faults = Faults { file, damage: std::mem::take(damage) };
@@ -144,7 +174,7 @@ fn make(
     }
     let mut traces = Vec::new();
     for draft in drafts {
-        traces.push(draft.finish(file, index)?);
+        traces.push(draft.finish(file, index, ids)?);
     }
     if let Some(first) = traces.first_mut() {
         first.add_damage(faults.damage);
@@ -324,12 +354,20 @@ impl<'i> TraceDraft<'i> {
         }
     }
 
-    fn finish(mut self, file: &Arc<LineFile>, index: &LineIndex) -> Result<JsonTrace, PlanError> {
+    fn finish(
+        mut self,
+        file: &Arc<LineFile>,
+        index: &LineIndex,
+        kept_ids: &mut KeptIds,
+    ) -> Result<JsonTrace, PlanError> {
         self.number_stream_classes();
         let mut trace = Trace::with_class_map(self.class, self.label, &file.limits, file.class_map.as_ref())?;
         trace.path = self.path;
         let renumbered = add_stacks(&mut trace, &self.streams, index);
-        let trace = Arc::new(trace);
+        // Stacks are added when the trace is made.
+        let key = format!("{}\0{}", file.name, trace.path);
+        let kept = file.kept.trace(&key, index.stacks.len() as u64, trace);
+        let trace = Arc::clone(kept.trace());
         let entries = self.entries.into_iter().map(|entries| {
             let by_id = entries.by_id.into_iter();
             by_id.map(|(id, (entry, _))| (id, entry)).collect::<HashMap<_, _>>()
@@ -338,8 +376,8 @@ impl<'i> TraceDraft<'i> {
         let runs: Vec<_> = index.streams.iter().map(|lines| Arc::new(lines.runs.clone())).collect();
         let ids = (0..entries.len()).map(|class| {
             let streams = self.streams.iter().filter(|(_, of)| *of == class);
-            let lines = streams.filter_map(|(number, _)| runs.get(*number).cloned());
-            Arc::new(ClassIdAllocator::new(lines.collect()))
+            let lines: Vec<_> = streams.filter_map(|(number, _)| runs.get(*number).cloned()).collect();
+            class_ids(kept_ids, (key.clone(), class), &trace, lines)
         });
         let ids: Vec<_> = ids.collect();
         let added_cycles = Arc::new(self.added_cycles);
@@ -350,14 +388,14 @@ impl<'i> TraceDraft<'i> {
             let (begin, _) = lines.begin();
             let id = description::id(begin).ok().flatten();
             let name = text(begin, "name").unwrap_or(&file.name);
-            let Some(stream) = DataStream::new(Arc::clone(&trace), class, id, name) else { continue };
+            let Some(stream) = kept.stream(number, class, id, name) else { continue };
             let offsets = &file.clock_offsets;
             streams.push(Arc::new(LineStream {
                 file: Arc::clone(file),
                 added_cycles: Arc::clone(&added_cycles),
                 clock_offset: stream.clock().map_or(offsets.all, |clock| offsets.for_clock(clock)),
                 names: ids_by_name(&stream, classes),
-                stream: Arc::new(stream),
+                stream,
                 runs: Arc::clone(runs),
                 marks: lines.marks.clone(),
                 classes: Arc::clone(classes),
@@ -368,6 +406,23 @@ impl<'i> TraceDraft<'i> {
         }
         Ok(JsonTrace::new(trace, &file.name, streams))
     }
+}
+
+/// Returns the ids of a data stream class: those of the same trace, in a shorter file, if they are known.
+fn class_ids(
+    kept: &mut KeptIds,
+    key: (String, usize),
+    trace: &Arc<Trace>,
+    lines: Vec<Arc<Runs>>,
+) -> Arc<ClassIdAllocator> {
+    let former = kept.get(&key).filter(|(of, _)| std::ptr::eq(of.as_ptr(), Arc::as_ptr(trace)));
+    if let Some((_, ids)) = former {
+        ids.extend(lines);
+        return Arc::clone(ids);
+    }
+    let ids = Arc::new(ClassIdAllocator::new(lines));
+    kept.insert(key, (Arc::downgrade(trace), Arc::clone(&ids)));
+    ids
 }
 
 /// Adds the call stacks in lines to the trace of these data streams. `classes` maps each data stream to its class.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ichnos_json::read::Reader;
 use ichnos_model::class::Value;
 use ichnos_model::clock::ClockValue;
-use ichnos_model::cursor::{Head, MessageKind};
+use ichnos_model::cursor::{Head, MessageKind, ResumePoint};
 use ichnos_model::event::{EventValues, Packet, Scopes};
 use ichnos_model::message::{Damage, DamageKind, DataPosition};
 use ichnos_model::plan::EventRecordPlans;
@@ -35,6 +35,8 @@ pub(crate) struct LineSource {
     /// Next line offset, and the end of the current run.
     at: usize,
     end: usize,
+    /// Offset at which reading has continued.
+    resumed: usize,
     /// Next line other than an event.
     mark: LineTimeCursor,
     reader: EventReader,
@@ -61,7 +63,38 @@ struct PacketLine {
     line: (usize, usize),
 }
 
+/// Place between two lines.
+#[derive(Debug)]
+struct LinePlace {
+    stream: Arc<DataStream>,
+    runs: RunCursor,
+    at: usize,
+    end: usize,
+    mark: LineTimeCursor,
+    packet: Option<PacketLine>,
+    is_packet_over: bool,
+    packet_values: EventValues,
+}
+
 impl LineSource {
+    /// Continues at a place in the same data stream.
+    pub(crate) fn resumed(mut self, place: &ResumePoint) -> Option<Self> {
+        let place: &LinePlace = place.get()?;
+        let part = &self.part;
+        if !Arc::ptr_eq(&place.stream, &part.stream) {
+            return None;
+        }
+        // The last run can be longer now.
+        (self.at, self.resumed) = (place.at, place.at);
+        self.end = if place.runs.is_done() { place.at } else { place.end };
+        self.runs = part.runs.resumed(&place.runs);
+        self.mark = place.mark.clone().resumed(&part.marks);
+        self.packet = place.packet.clone();
+        self.is_packet_over = place.is_packet_over;
+        self.packet_values = place.packet_values.clone();
+        Some(self)
+    }
+
     pub(crate) fn new(part: Arc<LineStream>, window: Window) -> Self {
         Self {
             runs: part.runs.cursor(),
@@ -71,6 +104,7 @@ impl LineSource {
             begin: 0,
             at: 0,
             end: 0,
+            resumed: 0,
             mark: part.marks.cursor(),
             packet: None,
             is_packet_over: false,
@@ -301,7 +335,8 @@ impl Source for LineSource {
         loop {
             if self.at >= self.end {
                 let Some((begin, end)) = part.runs.next(&mut self.runs) else { return self.finish() };
-                (self.at, self.end) = (begin, end);
+                (self.at, self.end) = (begin.max(self.resumed), end);
+                continue;
             }
             let at = self.at;
             let (line, next) = line_at(bytes, at);
@@ -355,6 +390,19 @@ impl Source for LineSource {
 
     fn checks_events(&self) -> bool {
         true
+    }
+
+    fn resume_point(&self) -> Option<ResumePoint> {
+        Some(ResumePoint::new(LinePlace {
+            stream: Arc::clone(&self.part.stream),
+            runs: self.runs.clone(),
+            at: self.at,
+            end: self.end,
+            mark: self.mark.clone(),
+            packet: self.packet.clone(),
+            is_packet_over: self.is_packet_over,
+            packet_values: self.packet_values.clone(),
+        }))
     }
 
     fn position(&self) -> Option<DataPosition> {

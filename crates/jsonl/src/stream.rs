@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ichnos_io::Bytes;
+use ichnos_io::{Bytes, Kept};
 use ichnos_model::class::{EventRecordClass, Value};
 use ichnos_model::clock::{ClockArithmetic, ClockOffsets};
 use ichnos_model::meaning::{ClassMap, Meaning};
@@ -26,6 +26,8 @@ pub(crate) struct LineFile {
     /// Conversion from cycles to nanoseconds.
     pub(crate) clock_arithmetic: ClockArithmetic,
     pub(crate) limits: Limits,
+    /// What is kept of growing files from one opening to the next.
+    pub(crate) kept: Kept,
 }
 
 /// Data stream in a file.

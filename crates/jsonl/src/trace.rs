@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use ichnos_model::cursor::BoxedCursor;
+use ichnos_model::cursor::{BoxedCursor, ResumePoint};
 use ichnos_model::message::Damage;
 use ichnos_model::source::SourceCursor;
-use ichnos_model::trace::StreamSummary;
+use ichnos_model::trace::{StreamSummary, skip_events};
 use ichnos_model::{Cursor, DataStream, OpenedTrace, Trace, Window};
 
 use crate::source::LineSource;
@@ -69,5 +69,14 @@ impl OpenedTrace for JsonTrace {
         let part = self.streams.get(stream)?;
         let source = LineSource::new(Arc::clone(part), window);
         Some(SourceCursor::new(Arc::clone(&part.stream), source, window, &part.file.limits).boxed())
+    }
+
+    fn cursor_at(&self, stream: usize, place: &ResumePoint, events: u64, _: bool) -> Option<BoxedCursor> {
+        let (part, window) = (self.streams.get(stream)?, Window::default());
+        let source = LineSource::new(Arc::clone(part), window).resumed(place)?;
+        let limits = &part.file.limits;
+        let mut cursor = SourceCursor::resumed(Arc::clone(&part.stream), source, window, limits, |_, _| None);
+        skip_events(&mut cursor, events);
+        Some(cursor.boxed())
     }
 }

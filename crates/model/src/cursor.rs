@@ -4,6 +4,7 @@
 
 mod head;
 mod lookup_cursor;
+mod resume_point;
 mod small_cursor;
 
 use std::ops::ControlFlow;
@@ -15,6 +16,7 @@ use crate::message::{DataPosition, Message};
 
 pub use self::head::{Head, MessageKind, sort_key};
 pub use self::lookup_cursor::{EventLookup, LookupCursor};
+pub use self::resume_point::ResumePoint;
 pub use self::small_cursor::{Reopen, SharedCursorState, SmallCursor};
 
 /// Delivers a data stream's messages, in order.
@@ -79,6 +81,12 @@ pub trait Cursor {
 
     /// Returns the file position of the current event, or `None` for other messages, and if it is unknown.
     fn position(&self) -> Option<DataPosition> {
+        None
+    }
+
+    /// Returns the place after the current message. `None` if the rest cannot be read from there: see
+    /// [`OpenedTrace::cursor_at`](crate::OpenedTrace::cursor_at).
+    fn resume_point(&self) -> Option<ResumePoint> {
         None
     }
 
@@ -255,5 +263,9 @@ impl Cursor for BoxedCursor {
 
     fn position(&self) -> Option<DataPosition> {
         (**self).position()
+    }
+
+    fn resume_point(&self) -> Option<ResumePoint> {
+        (**self).resume_point()
     }
 }

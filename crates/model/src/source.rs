@@ -9,7 +9,7 @@ mod source_cursor;
 
 use std::sync::Arc;
 
-use crate::cursor::{Checkpoint, ExcludedClasses, Head, MessageKind};
+use crate::cursor::{Checkpoint, ExcludedClasses, Head, MessageKind, ResumePoint};
 use crate::event::{Event, EventCounts, Packet};
 use crate::message::{Damage, DataPosition};
 
@@ -104,6 +104,11 @@ pub trait Source: Send {
     /// [`Cursor::checkpoint`](crate::Cursor::checkpoint). `at` is the kind of the current message.
     fn checkpoint(&self, record: &Record, at: Option<MessageKind>) -> Option<Checkpoint> {
         let _ = (record, at);
+        None
+    }
+
+    /// Returns the place after the current record: see [`Cursor::resume_point`](crate::Cursor::resume_point).
+    fn resume_point(&self) -> Option<ResumePoint> {
         None
     }
 

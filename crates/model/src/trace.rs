@@ -7,6 +7,7 @@ mod listed_thread;
 mod opened_trace;
 mod stream;
 mod text_position;
+mod trace_symbols;
 mod wrapped_trace;
 
 pub use self::diagnostic::{Diagnostic, FileDiagnostic, FileRole, Severity};

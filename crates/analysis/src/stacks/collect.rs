@@ -388,7 +388,7 @@ impl StackCollector {
         }
         let is_wanted = self.selection.as_mut().is_none_or(|wants| {
             // Select the thread by the name that the profile will show.
-            thread.add_name(event.stream.stacks().symbols());
+            thread.add_name(&event.stream.stacks().symbols());
             wants(&thread)
         });
         let index = is_wanted.then(|| {
@@ -423,11 +423,11 @@ impl StackCollector {
             let symbols = stacks.symbols();
             let view = stacks.table.view();
             for thread in threads {
-                thread.kept.thread.add_name(symbols);
+                thread.kept.thread.add_name(&symbols);
                 for sample in std::mem::take(&mut thread.buffer).iter() {
                     let Sample { time, stack, weight, state } = sample;
                     thread.begin = Some(thread.begin.map_or(time, |begin| begin.min(time)));
-                    let call = trace.resolver.call(stack, time, &view, symbols, &mut self.calls);
+                    let call = trace.resolver.call(stack, time, &view, &symbols, &mut self.calls);
                     if call == NO_CALL {
                         self.skipped.without_frames += 1;
                         continue;

@@ -168,7 +168,7 @@ impl FirefoxStacks {
         let view = stacks.table.view();
         let resolver = self.resolvers.entry(table).or_default();
         let time = event.nanoseconds().unwrap_or(i128::MAX);
-        let call = resolver.call(stack, time, &view, symbols, &mut self.calls);
+        let call = resolver.call(stack, time, &view, &symbols, &mut self.calls);
         let known = self.stacks.entry(thread).or_default();
         intern_call(out, thread, &self.calls, call, known, &mut self.count)
     }

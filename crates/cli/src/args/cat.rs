@@ -8,6 +8,7 @@ use super::output_file::OutputArgs;
 use super::reading::Reading;
 use super::selecting::Selecting;
 use super::text::{self, TextFormat, TextOptions};
+use super::until::UntilArgs;
 use crate::args::{number, size};
 
 #[derive(Args, Debug)]
@@ -54,26 +55,22 @@ pub(crate) struct Cat {
     #[arg(short = 'n', long, alias = "limit", value_name = "N", value_parser = number::parse::<u64>,
           help_heading = "Selection")]
     pub(crate) max_events: Option<u64>,
-    /// Stop after the first event that matches EXPR
-    ///
-    /// Only printed events count. The exit code is 0 if there was such an event, and 1 otherwise, for example after the
-    /// time in --for: scripts can wait for an event.
-    #[arg(long, value_name = "EXPR", conflicts_with_all = ["tail", "around"], hide_short_help = true, help_heading = "Live")]
-    pub(crate) until: Option<String>,
+    #[command(flatten)]
+    pub(crate) ending: UntilArgs,
     /// Only the last N selected events
     ///
     /// Reads backwards from the end if the trace can be divided, otherwise reads all of it, twice. Losses and damage
     /// before the first printed event are not reported.
     #[arg(long, value_name = "N", value_parser = number::within::<u64>(1..=u64::MAX),
-          conflicts_with_all = ["max_events", "listen", "follow"], help_heading = "Selection")]
+          conflicts_with_all = ["max_events", "listen", "follow", "until"], help_heading = "Selection")]
     pub(crate) tail: Option<u64>,
 
     /// Only events within MARGIN of an event matching EXPR
     ///
     /// Reads the traces twice. --event and the other options select the printed events. --begin and --end also limit
     /// the search for events matching EXPR.
-    #[arg(long, num_args = 2, value_names = ["EXPR", "MARGIN"], conflicts_with_all = ["listen", "follow"],
-          help_heading = "Selection", hide_short_help = true)]
+    #[arg(long, num_args = 2, value_names = ["EXPR", "MARGIN"],
+          conflicts_with_all = ["listen", "follow", "until"], help_heading = "Selection", hide_short_help = true)]
     pub(crate) around: Option<Vec<String>>,
 
     /// Add binary, function and source line to events with an address (LTTng user space)

@@ -11,6 +11,7 @@ use super::json::JsonReport;
 use super::reading::Reading;
 use super::selecting::Selecting;
 use super::text::TextFormat;
+use super::until::UntilArgs;
 use crate::args::format_flags::WriterFlags;
 use crate::args::{number, size, time};
 
@@ -108,6 +109,8 @@ pub(crate) struct Convert {
     pub(crate) reading: Reading,
     #[command(flatten)]
     pub(crate) selecting: Selecting,
+    #[command(flatten)]
+    pub(crate) ending: UntilArgs,
 }
 
 #[derive(Args, Debug)]

@@ -68,10 +68,10 @@ pub(crate) struct Reading {
     /// Receive until Ctrl-C: OpenTelemetry at otlp://HOST:PORT, datagrams at unixgram:PATH
     ///
     /// `otlp://` alone is 127.0.0.1:4318, for exporters over HTTP. `unixgram:PATH` creates a Unix socket at PATH, for
-    /// formats sent as datagrams (`ichnos formats` lists them), and cannot be combined with other inputs.
+    /// formats sent as datagrams (`ichnos formats` lists them). Can be repeated, and combined with other inputs.
     #[arg(long, value_name = "ADDRESS", value_parser = ListenAddress::parse, help_heading = "Reading",
           hide_short_help = true)]
-    pub(crate) listen: Option<ListenAddress>,
+    pub(crate) listen: Vec<ListenAddress>,
     /// Set a limit; `ichnos help limits` lists them
     ///
     /// For example `unpacked=32G`: K, M, G and T are powers of 1024. Can be repeated.

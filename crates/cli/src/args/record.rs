@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::providers;
+use super::until::UntilArgs;
 use crate::args::{size, time};
 
 #[derive(Args, Debug)]
@@ -21,6 +22,7 @@ about a second later. `dotnet run` starts several runtimes, and the first one is
 `-- dotnet PROGRAM.dll`.\n\n\
 Exit codes:\n  \
   0  success\n  \
+  1  no event matched --until\n  \
   2  usage error, or nothing could be recorded\n  \
   3  the recording is incomplete"
 )]
@@ -57,6 +59,8 @@ pub(crate) struct RecordArgs {
     /// End the recording after DURATION: 30s, 5min
     #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
     pub(crate) limit: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) ending: UntilArgs,
     /// Buffer of the process; events that do not fit are lost
     #[arg(long, value_name = "SIZE", value_parser = size::parse, default_value = "256M")]
     pub(crate) buffer: u64,
@@ -71,9 +75,17 @@ pub(crate) struct RecordArgs {
 /// Returns the name or process id after `dotnet:`.
 fn process(text: &str) -> Result<String, String> {
     let target = text.strip_prefix("dotnet:").filter(|target| !target.is_empty());
-    target
-        .map(str::to_owned)
-        .ok_or_else(|| format!("expected dotnet:PID or dotnet:NAME, found `{}`", text.escape_debug()))
+    let expected = || {
+        let found = text.escape_debug();
+        match ["net:", "net4:", "net6:", "otlp:", "unixgram:"].iter().any(|scheme| text.starts_with(scheme)) {
+            true if text.starts_with("net") => {
+                format!("`record` is for .NET: use `ichnos convert {found} -o DIR` for LTTng sessions")
+            }
+            true => format!("`record` is for .NET: use `ichnos convert --listen {found} -o OUT`"),
+            false => format!("expected dotnet:PID or dotnet:NAME, found `{found}`"),
+        }
+    };
+    target.map(str::to_owned).ok_or_else(expected)
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
@@ -90,6 +102,11 @@ mod tests {
     fn values() {
         assert_eq!(process("dotnet:12").as_deref(), Ok("12"));
         assert!(process("12").is_err() && process("dotnet:").is_err());
+        let other = |text: &str| process(text).unwrap_err();
+        assert!(
+            other("net://localhost/host/a/b").contains("`ichnos convert net://localhost/host/a/b -o DIR`")
+        );
+        assert!(other("otlp://").contains("`ichnos convert --listen otlp:// -o OUT`"));
         assert_eq!(duration("1.5s"), Ok(Duration::from_millis(1500)));
         assert!(duration("0").is_err() && duration("-1s").is_err() && duration("soon").is_err());
     }

@@ -5,25 +5,27 @@ use std::sync::Arc;
 
 use ichnos::live::follow::{self, FollowError, FollowOptions};
 use ichnos::model::OpenedTrace;
-use ichnos::model::live::{LiveObserver, LiveOptions};
+use ichnos::model::live::LiveOptions;
 use ichnos::{OpenError, OpenOptions};
 
+use super::live::QuietInputs;
 use crate::args::FollowArgs;
 use crate::exit::Failure;
 use crate::progress::Console;
 
-/// Opens growing files. The inner error is about the traces, the outer error about the options. Returns no trace if the
-/// program should end before there is one.
+/// Opens growing files, `later` if other inputs are read meanwhile. The inner error is about the traces, the outer error
+/// about the options. Returns no trace if the program should end before there is one.
 pub(super) fn open(
     paths: Vec<PathBuf>,
     args: &FollowArgs,
+    later: bool,
     options: &OpenOptions,
     mut live: LiveOptions,
     console: Console,
 ) -> Result<Result<Vec<Box<dyn OpenedTrace>>, OpenError>, Failure> {
-    live.observer = Arc::new(QuietFiles(live.observer));
+    live.observer = Arc::new(QuietInputs(live.observer));
     let mut follow = FollowOptions::default();
-    follow.interval = args.interval;
+    (follow.interval, follow.opens_later) = (args.interval, later);
     follow.waiting = Arc::new(move |error| console.notice(&format!("waiting: {error}")));
     Ok(match follow::open(paths, options, &follow, &live) {
         Ok(traces) => Ok(traces.into_iter().map(|trace| Box::new(trace) as Box<dyn OpenedTrace>).collect()),
@@ -31,13 +33,4 @@ pub(super) fn open(
         Err(FollowError::Open(error)) => Err(error),
         Err(error) => return Err(Failure::new(format!("--follow: {error}"))),
     })
-}
-
-/// Observer that reports errors only: quiet files are normal.
-struct QuietFiles(Arc<dyn LiveObserver>);
-
-impl LiveObserver for QuietFiles {
-    fn failed(&self, name: &str, error: &str) {
-        self.0.failed(name, error);
-    }
 }

@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use ichnos::io::ReadOptions;
+use ichnos::io::{Datagrams, ReadOptions};
+use ichnos::live::datagrams;
 use ichnos::live::lttng::{LttngFeed, LttngLiveOptions, RelayAddress, SeekPosition};
 use ichnos::model::OpenedTrace;
 use ichnos::model::live::{LiveObserver, LiveOptions};
@@ -53,24 +54,18 @@ pub(crate) struct LiveInputs<'a> {
     pub(crate) files: Vec<PathBuf>,
     /// Options for growing files. `None` for files that do not grow.
     pub(crate) follow: Option<&'a FollowArgs>,
+    /// `true` if call stacks are wanted.
+    pub(crate) has_stacks: bool,
 }
 
 impl LiveInputs<'_> {
     /// Returns `true` if at least one input is live.
     pub(crate) fn is_any(&self) -> bool {
-        self.follow.is_some() || self.addresses().next().is_some() || receiver(self.reading).is_some()
+        self.follow.is_some() || self.addresses().next().is_some() || !self.reading.listen.is_empty()
     }
 
     fn addresses(&self) -> impl Iterator<Item = &str> {
         self.reading.paths.iter().filter_map(|path| address(path))
-    }
-}
-
-/// Returns the address for OpenTelemetry requests.
-pub(super) fn receiver(reading: &Reading) -> Option<&str> {
-    match &reading.listen {
-        Some(ListenAddress::Otlp(address)) => Some(address),
-        _ => None,
     }
 }
 
@@ -79,15 +74,14 @@ pub(super) fn check_options(reading: &Reading, follows: bool) -> Result<(), Fail
     let has =
         |scheme: &str| reading.paths.iter().any(|path| address(path).is_some_and(|a| a.starts_with(scheme)));
     let (is_lttng, is_dotnet) = (has("net"), has("dotnet:"));
-    let receives = receiver(reading).is_some();
-    let is_any = is_lttng || is_dotnet || receives || follows;
+    let is_any = is_lttng || is_dotnet || !reading.listen.is_empty() || follows;
     let any = "a live input: net://HOST/host/NAME/SESSION, dotnet:PID or --listen, or `cat --follow`";
     let lttng = "a live LTTng session: net://HOST/host/NAME/SESSION";
     let dotnet = "a live .NET process: dotnet:PID";
     let live = &reading.live;
     let options = [
         ("--patience", live.patience.is_some(), is_any, any),
-        ("--for", live.length.is_some(), is_any || reading.listen.is_some(), any),
+        ("--for", live.length.is_some(), is_any, any),
         ("--attach", live.attach.is_some(), is_lttng, lttng),
         ("--retry", live.retry.is_some(), is_lttng, lttng),
     ];
@@ -105,19 +99,24 @@ pub(crate) fn open(
     console: Console,
 ) -> Result<Result<Session, OpenError>, Failure> {
     let args = &inputs.reading.live;
-    let inputs_count = inputs.addresses().count() + inputs.files.len();
-    let has_others = inputs_count + usize::from(receiver(inputs.reading).is_some()) > 1;
-    let live = live_options(args, has_others, console);
-    // It receives while the others are opened.
-    let receiver =
-        receiver(inputs.reading).map(|address| receive_otlp(address, options, &live, console)).transpose()?;
-    let mut traces = open_addresses(inputs.addresses(), args, options, &live)?;
-    traces.extend(receiver);
+    let live_count = inputs.addresses().count() + inputs.reading.listen.len();
+    let live = live_options(args, live_count + inputs.files.len() > 1, console);
+    // They receive while the others are opened.
+    let receive = |address| receive(address, options, &live, console);
+    let mut receivers = Vec::new();
+    for address in &inputs.reading.listen {
+        match receive(address)? {
+            Ok(receiver) => receivers.push(receiver),
+            Err(error) => return Ok(Err(error)),
+        }
+    }
+    let mut traces = open_addresses(&inputs, options, &live)?;
+    traces.append(&mut receivers);
     let LiveInputs { files, follow, .. } = inputs;
     // Files end with the live inputs.
     let files = if live.is_stopped() { Vec::new() } else { files };
     if let Some(follow) = follow.filter(|_| !files.is_empty()) {
-        match following::open(files, follow, options, live, console)? {
+        match following::open(files, follow, live_count > 0, options, live, console)? {
             Ok(growing) => traces.extend(growing),
             Err(error) => return Ok(Err(error)),
         }
@@ -132,20 +131,20 @@ pub(crate) fn open(
 
 /// Opens inputs at the same time, because each can take long. Leaves out those that are not open when the program should
 /// end.
-fn open_addresses<'a>(
-    addresses: impl Iterator<Item = &'a str>,
-    args: &LiveArgs,
+fn open_addresses(
+    inputs: &LiveInputs<'_>,
     options: &OpenOptions,
     live: &LiveOptions,
 ) -> Result<Vec<Box<dyn OpenedTrace>>, Failure> {
+    let has_stacks = inputs.has_stacks;
     let (sender, opened) = mpsc::channel();
     let mut left = 0;
-    for (place, address) in addresses.enumerate() {
+    for (place, address) in inputs.addresses().enumerate() {
         let (sender, address) = (sender.clone(), address.to_owned());
-        let (args, options, live) = (args.clone(), options.clone(), live.clone());
+        let (args, options, live) = (inputs.reading.live.clone(), options.clone(), live.clone());
         let open = move || {
             let trace = match address.strip_prefix("dotnet:") {
-                Some(target) => open_dotnet(target, &args, &options.reading_at(&address), &live),
+                Some(target) => open_dotnet(target, &args, &options.reading_at(&address), has_stacks, &live),
                 None => open_lttng(&address, &args, &options.reading_at(&address), &live),
             };
             // Nobody waits for it if the program ends.
@@ -170,6 +169,28 @@ fn open_addresses<'a>(
     Ok(traces.into_values().collect())
 }
 
+/// Listens at an address. The inner error is about the format.
+fn receive(
+    address: &ListenAddress,
+    options: &OpenOptions,
+    live: &LiveOptions,
+    console: Console,
+) -> Result<Result<Box<dyn OpenedTrace>, OpenError>, Failure> {
+    let path = match address {
+        ListenAddress::Otlp(address) => return receive_otlp(address, options, live, console).map(Ok),
+        ListenAddress::Socket(path) => path,
+    };
+    let datagrams = match Datagrams::at_unix_socket(path, interrupt::flag()) {
+        Ok(datagrams) => datagrams,
+        Err(error) => return Ok(Err(error.into())),
+    };
+    // Quiet programs are normal.
+    let mut live = live.clone();
+    live.observer = Arc::new(QuietInputs(live.observer));
+    let trace = datagrams::open(datagrams, options, live);
+    Ok(trace.map(|trace| Box::new(trace) as Box<dyn OpenedTrace>))
+}
+
 /// Listens for OpenTelemetry requests.
 fn receive_otlp(
     address: &str,
@@ -191,6 +212,7 @@ fn open_dotnet(
     target: &str,
     _: &LiveArgs,
     _: &ReadOptions,
+    _: bool,
     _: &LiveOptions,
 ) -> Result<Box<dyn OpenedTrace>, Failure> {
     Err(Failure::new(format!("dotnet:{target}: .NET processes are read on Linux only")))
@@ -229,7 +251,7 @@ fn live_options(args: &LiveArgs, has_others: bool, console: Console) -> LiveOpti
 }
 
 /// Ends live inputs after the duration in the arguments, if it is given.
-pub(crate) fn start_timer(args: &LiveArgs, console: Console) {
+fn start_timer(args: &LiveArgs, console: Console) {
     let Some(length) = args.length else { return };
     let end = move || {
         std::thread::sleep(length);
@@ -265,5 +287,14 @@ impl LiveObserver for LiveReporter {
     fn failed(&self, name: &str, error: &str) {
         HAS_FAILED.store(true, Ordering::Relaxed);
         self.console.error(&format!("{name}: {error}"));
+    }
+}
+
+/// Observer of inputs that are often quiet. It reports errors only.
+pub(super) struct QuietInputs(pub(super) Arc<dyn LiveObserver>);
+
+impl LiveObserver for QuietInputs {
+    fn failed(&self, name: &str, error: &str) {
+        self.0.failed(name, error);
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ichnos::debug_info::DebugInfo;
-use ichnos::io::{Datagrams, ScanProgress};
+use ichnos::io::ScanProgress;
 use ichnos::model::clock::ClockArithmetic;
 use ichnos::model::running_thread::RunningParts;
 use ichnos::{OpenError, OpenOptions, OptionError, Session};
@@ -13,10 +13,9 @@ use super::live::{self, LiveInputs};
 use super::manifest::Manifest;
 use super::{check_reading, event_map, failure};
 use crate::args::format_flags::flag;
-use crate::args::listen::ListenAddress;
 use crate::args::{self, FollowArgs, Reading};
 use crate::exit::Failure;
-use crate::progress::{Console, interrupt, scan_progress};
+use crate::progress::{Console, scan_progress};
 
 /// Request to open the traces named on the command line.
 #[derive(Clone, Copy)]
@@ -27,12 +26,14 @@ pub(crate) struct OpenRequest<'a> {
     debug_info: Option<&'a Arc<DebugInfo>>,
     all_problems: bool,
     follow: Option<&'a FollowArgs>,
+    has_stacks: bool,
 }
 
 impl<'a> OpenRequest<'a> {
     pub(crate) fn new(reading: &'a Reading) -> Self {
         let (arithmetic, running) = (ClockArithmetic::Exact, RunningParts::Nothing);
-        Self { reading, arithmetic, running, debug_info: None, all_problems: false, follow: None }
+        let (debug_info, all_problems, follow, has_stacks) = (None, false, None, false);
+        Self { reading, arithmetic, running, debug_info, all_problems, follow, has_stacks }
     }
 
     /// Sets the default clock arithmetic.
@@ -58,6 +59,11 @@ impl<'a> OpenRequest<'a> {
     /// Reads the files while they grow, if the arguments say so.
     pub(crate) fn follow(self, args: &'a FollowArgs) -> Self {
         Self { follow: Some(args).filter(|args| args.follow), ..self }
+    }
+
+    /// Names the methods in call stacks of live input, if they are wanted.
+    pub(crate) fn stacks(self, has_stacks: bool) -> Self {
+        Self { has_stacks, ..self }
     }
 
     /// Opens the traces.
@@ -99,20 +105,13 @@ impl<'a> OpenRequest<'a> {
         }
         let manifest = reading.manifest.as_deref().map(Manifest::read).transpose()?.unwrap_or_default();
         let options = self.options(&manifest, progress)?;
-        if let Some(ListenAddress::Socket(path)) = &reading.listen {
-            if !reading.paths.is_empty() || reading.manifest.is_some() {
-                return Err(Failure::new("--listen unixgram:PATH cannot be combined with other inputs"));
-            }
-            interrupt::watch();
-            live::start_timer(&reading.live, console);
-            return Ok(match Datagrams::at_unix_socket(path, interrupt::flag()) {
-                Ok(datagrams) => ichnos::listen(datagrams, &options),
-                Err(error) => Err(error.into()),
-            });
-        }
         let files = reading.paths.iter().filter(|path| live::address(path).is_none());
         let files: Vec<_> = files.chain(&manifest.paths).cloned().collect();
-        let inputs = LiveInputs { reading, files, follow: self.follow };
+        if self.follow.is_some() && files.is_empty() {
+            return Err(Failure::new("--follow needs the path of files that grow")
+                .help("live inputs are followed without --follow"));
+        }
+        let inputs = LiveInputs { reading, files, follow: self.follow, has_stacks: self.has_stacks };
         if inputs.is_any() {
             return live::open(inputs, &options, console);
         }
@@ -194,7 +193,7 @@ fn add_clock_offsets(
     reading: &Reading,
     manifest: &Manifest,
 ) -> Result<(), Failure> {
-    let listened = live::receiver(reading).map(PathBuf::from);
+    let listened: Vec<_> = reading.listen.iter().map(|address| PathBuf::from(address.to_string())).collect();
     let all = || reading.paths.iter().chain(&manifest.paths).chain(&listened);
     for (pattern, offset) in &reading.offset {
         let glob = pattern.compile_matcher();

@@ -3,6 +3,7 @@
 use ichnos::{Expression, Filter, FilterError, FilterErrorKind, FilterWarning, KnownName, Session};
 
 use crate::args::time::TimePoint;
+use crate::args::until::UntilArgs;
 use crate::exit::Failure;
 use crate::progress::Console;
 use crate::select::TimeBounds;
@@ -73,6 +74,11 @@ pub(crate) fn selection(
 ) -> Result<ichnos::Selection, Failure> {
     let filter = filter(expression, session, option, gmt, console)?;
     Ok(ichnos::Selection::default().filter(&filter))
+}
+
+/// Parses the expression of `--until`.
+pub(crate) fn until(args: &UntilArgs) -> Result<Option<Expression>, Failure> {
+    args.until.as_deref().map(|text| parse(text, "--until")).transpose()
 }
 
 /// Parses the expression in an option.

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
     // Checked before reading: errors in patterns should be reported at once.
     let mut selection = Selection::new(&args.selecting, args.max_events)?;
     selection.reads_all &= args.tail.is_none();
-    let until = args.until.as_deref().map(|text| filters::parse(text, "--until")).transpose()?;
+    let until = filters::until(&args.ending)?;
     let around = AroundOption::new(args.around.as_deref())?;
     let anchors = around.map(|around| around.anchors(&selection)).transpose()?;
     let format = args.format();
@@ -73,22 +73,10 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
     report_debug_info(debug_info.as_deref(), false, console);
     opened.explain_no_match();
     if let Some(last) = last {
-        return Ok(until_exit(&opened, &last, console));
+        return Ok(opened.until_exit(&last));
     }
     let is_empty = opened.events == 0 && opened.selection.is_some();
     Ok(opened.live_exit().unwrap_or_else(|| opened.exit(is_empty)))
-}
-
-/// Returns the exit code of `--until`. Other problems are irrelevant if the event has come.
-fn until_exit(opened: &OpenedRun<'_>, last: &ichnos::Selection, console: Console) -> Exit {
-    if opened.has_reached {
-        return Exit::Success;
-    }
-    console.notice("--until: no event matched");
-    if let Some(selector) = last.selector() {
-        filters::review(&selector.filter(), "--until", console);
-    }
-    opened.live_exit().unwrap_or_else(|| opened.exit(true))
 }
 
 /// Opens the traces. If the selected events are at the beginning of packed files, the rest is not unpacked.
@@ -98,13 +86,13 @@ fn open(
     selection: &Selection,
     console: Console,
 ) -> Result<Session, Failure> {
-    let request = open_request(args).debug_info(debug_info).follow(&args.following);
+    let request = open_request(args).debug_info(debug_info).follow(&args.following).stacks(args.stacks);
     // The columns can depend on all events.
     let needs_all = args.following.follow
         || selection.times.needs_end()
         || selection.filter.is_some()
         || args.tail.is_some()
-        || args.until.is_some()
+        || args.ending.until.is_some()
         || args.around.is_some()
         || (args.format().has_columns && args.text.fields.is_empty());
     let beginning = match needs_all {
@@ -214,7 +202,7 @@ fn print_counts(counts: &PassCounts, printed: &WriteReport, elapsed: Duration, c
 fn open_request(args: &Cat) -> OpenRequest<'_> {
     let fields = args.text.fields.iter().map(String::as_str);
     let around = args.around.as_ref().and_then(|around| around.first());
-    let expression = around.or(args.until.as_ref()).map(String::as_str);
+    let expression = around.or(args.ending.until.as_ref()).map(String::as_str);
     let running = running_threads::named_parts(&args.selecting, fields, expression);
     OpenRequest::new(&args.reading).arithmetic(args.format().arithmetic).running(running)
 }

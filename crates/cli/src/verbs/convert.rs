@@ -7,6 +7,7 @@ pub(crate) mod write_report;
 use std::ffi::OsStr;
 use std::io::IsTerminal as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ichnos::analysis::TaskEvents;
 use ichnos::convert::{ConvertError, ConvertOptions, NoSpans, Target};
@@ -14,7 +15,7 @@ use ichnos::io::{CreateError, ExistingPart, MessageOrder, WriteReport};
 use ichnos::model::Window;
 use ichnos::model::running_thread::RunningParts;
 use ichnos::model::trace::StreamSummary;
-use ichnos::{Pass, Reader, Session};
+use ichnos::{Expression, Pass, Reader, Session};
 
 pub(crate) use self::target::{NamedTarget, default_dialect};
 use self::target::{check_shard, note_output};
@@ -151,18 +152,36 @@ fn write(args: &Convert, edit: Edit<'_>, console: Console) -> Result<Exit, Failu
     if let Some(expression) = edit.expression {
         selection.filter = Some(filters::parse(expression, "--filter")?);
     }
+    let until = filters::until(&args.ending)?;
     let anchors = edit.around.map(|around| around.anchors(&selection)).transpose()?;
     let request = OpenRequest::new(&args.reading).arithmetic(named.arithmetic()).running(edit.running);
     let session = request.all_problems(writing.verify).open(console)?;
     output_path.check_apart(&session)?;
     let opened = OpenedRun::new(&args.reading, &session, selection, console)?;
+    let until = until.map(|until| last_events(&until, args, &opened)).transpose()?;
     let is_kept = matches!(named, NamedTarget::Kept);
     let is_text = matches!(named, NamedTarget::Text(_));
     let keeps_rundown = edit.keeps_rundown && !is_text && session.has_rundown();
     let target = named.target(args, &opened)?;
-    let mut run = ConvertRun { args, edit, opened, target, is_kept, keeps_rundown, is_cut: false };
+    let mut run = ConvertRun { args, edit, opened, target, is_kept, keeps_rundown, is_cut: false, until };
     run.select(anchors)?;
     run.write()
+}
+
+/// `true` if an event has come that ends the run.
+static HAS_REACHED: AtomicBool = AtomicBool::new(false);
+
+/// Returns the events that end live input.
+fn last_events(
+    until: &Expression,
+    args: &Convert,
+    opened: &OpenedRun<'_>,
+) -> Result<ichnos::Selection, Failure> {
+    if !opened.session.is_live() {
+        return Err(Failure::new("--until ends live input, but these are files")
+            .help("--end and `ichnos cut` write a part of them"));
+    }
+    filters::selection(until, opened.session, "--until", args.selecting.clock_gmt, opened.console)
 }
 
 /// Returns the target named by options.
@@ -191,6 +210,8 @@ struct ConvertRun<'a> {
     keeps_rundown: bool,
     /// `true` to keep only such events outside the window.
     is_cut: bool,
+    /// Events that end live input.
+    until: Option<ichnos::Selection>,
 }
 
 impl<'a> ConvertRun<'a> {
@@ -341,7 +362,15 @@ impl<'a> ConvertRun<'a> {
         options.write.repair = edit.repairs;
         options.write.cut = self.is_cut.then_some(opened.window);
         options.packets_in = edit.whole_packets.then_some(opened.window);
-        options.pass = opened.follow(Pass::new(opened.selection.selected.clone()));
+        let mut pass = opened.follow(Pass::new(opened.selection.selected.clone()));
+        if let Some(last) = &self.until {
+            // The inputs end as after Ctrl-C.
+            pass = pass.signal(last.clone(), || {
+                HAS_REACHED.store(true, Ordering::Relaxed);
+                interrupt::expire();
+            });
+        }
+        options.pass = pass;
         Ok(options)
     }
 
@@ -409,7 +438,12 @@ impl<'a> ConvertRun<'a> {
             && self.args.writing.shard.is_none();
         self.opened.events = u64::from(!is_nothing);
         self.opened.explain_no_match();
-        if lacks_all { Exit::Damaged } else { self.opened.exit(is_nothing) }
+        self.opened.has_reached = HAS_REACHED.load(Ordering::Relaxed);
+        match &self.until {
+            Some(last) => self.opened.until_exit(last),
+            None if lacks_all => Exit::Damaged,
+            None => self.opened.exit(is_nothing),
+        }
     }
 }
 

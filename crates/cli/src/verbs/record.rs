@@ -1,5 +1,6 @@
 //! `ichnos record`: records the events of a .NET program into a file.
 
+mod last_event;
 mod recorded_file;
 mod recording_rate;
 
@@ -15,12 +16,14 @@ use ichnos::dotnet_diagnostics::{
 };
 use ichnos::export::text::size;
 
+use self::last_event::LastEvent;
 use self::recorded_file::RecordedFile;
 use self::recording_rate::RecordingRate;
 use crate::args::RecordArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::{OutputPath, safe};
 use crate::progress::{Console, interrupt};
+use crate::select::filters;
 
 /// Time between two checks for a signal.
 const LOOK: Duration = Duration::from_millis(50);
@@ -33,14 +36,16 @@ const BUFFER: usize = 1 << 20;
 
 pub(crate) fn run(args: &RecordArgs, console: Console) -> Result<Exit, Failure> {
     let options = session_options(args)?;
+    let last = filters::until(&args.ending)?.map(|until| LastEvent::new(until, console));
     OutputPath::for_recording(&args.output, args.force).check_new()?;
     let mut file = RecordedFile::open(&args.output)?;
     interrupt::watch();
-    let mut recording = Recording { args, console, file: &mut file, start: Instant::now() };
-    match &args.process {
-        Some(target) => recording.record_process(target, &options),
-        None => recording.record_command(options),
-    }
+    let mut recording = Recording { args, console, file: &mut file, start: Instant::now(), last };
+    let exit = match &args.process {
+        Some(target) => recording.record_process(target, &options)?,
+        None => recording.record_command(options)?,
+    };
+    Ok(recording.until_exit(exit))
 }
 
 fn session_options(args: &RecordArgs) -> Result<SessionOptions, Failure> {
@@ -70,6 +75,8 @@ struct Recording<'a> {
     console: Console,
     file: &'a mut RecordedFile,
     start: Instant,
+    /// Event that ends the recording.
+    last: Option<LastEvent>,
 }
 
 impl Recording<'_> {
@@ -118,17 +125,32 @@ impl Recording<'_> {
                 Ok(SessionChunk::Data(count)) => {
                     let bytes = buffer.get(..count).unwrap_or_default();
                     self.file.write(bytes).map_err(|error| self.file.failure(&error))?;
+                    if let Some(last) = &mut self.last {
+                        last.read(bytes)?;
+                    }
                 }
                 Ok(SessionChunk::Nothing) => {}
                 Ok(SessionChunk::End) => return Ok(()),
                 Err(error) => return Err(self.broken(&error)),
             }
-            let is_over = self.args.limit.is_some_and(|limit| self.start.elapsed() >= limit);
+            let is_over = self.args.limit.is_some_and(|limit| self.start.elapsed() >= limit)
+                || self.last.as_ref().is_some_and(LastEvent::has_come);
             if !is_stopping && (is_over || interrupt::is_requested()) {
                 session.stop().map_err(|error| self.broken(&error))?;
                 is_stopping = true;
             }
             rate.show(session.length(), is_stopping);
+        }
+    }
+
+    /// Returns the exit code of `--until`, given the exit code of the recording.
+    fn until_exit(&self, exit: Exit) -> Exit {
+        match self.last.as_ref().filter(|last| !last.has_come()) {
+            Some(last) => {
+                last.report();
+                if matches!(exit, Exit::Success) { Exit::Nothing } else { exit }
+            }
+            None => exit,
         }
     }
 

@@ -27,7 +27,7 @@ pub(crate) fn run(args: &StacksArgs, console: Console) -> Result<Exit, Failure> 
     let has_debug_info = args.debug_info || args.debug_info_paths.is_any();
     let debug_info = has_debug_info.then(|| args.debug_info_paths.create(false));
     let request = running_threads::open_request(&args.reading, &args.selecting);
-    let session = request.debug_info(debug_info.as_ref()).open(console)?;
+    let session = request.debug_info(debug_info.as_ref()).stacks(true).open(console)?;
     output.check_apart(&session)?;
     let mut opened = OpenedRun::new(&args.reading, &session, selection, console)?;
     check_fields(args, &opened, false)?;

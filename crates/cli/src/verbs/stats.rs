@@ -5,7 +5,7 @@ mod refresh;
 use ichnos::analysis::{GroupBy, PairOptions, StatsOptions, StatsOrder, StatsReport, StatsTextOptions};
 use ichnos::json::write::ObjectWriter;
 use ichnos::model::running_thread::RunningParts;
-use ichnos::{PassCounts, PassOptions, Session, StatsOutput, StatsResult};
+use ichnos::{Pass, PassCounts, PassOptions, Session, StatsOutput, StatsResult};
 
 use self::refresh::StatsRefresh;
 use crate::args::{StatsArgs, time};
@@ -14,12 +14,13 @@ use crate::input::OpenRequest;
 use crate::opened_run::OpenedRun;
 use crate::output::{self, safe};
 use crate::progress::{Console, Follower};
-use crate::select::{Patterns, Selection, classes, field_names, no_match_help, running_threads};
+use crate::select::{Patterns, Selection, classes, field_names, filters, no_match_help, running_threads};
 
 pub(crate) fn run(args: &StatsArgs, console: Console) -> Result<Exit, Failure> {
     check(args)?;
     // Checked before reading: errors in patterns should be reported at once.
     let selection = Selection::new(&args.selecting, None)?;
+    let until = filters::until(&args.ending)?;
     let mut pairs = pair_options(args)?;
     let request = OpenRequest::new(&args.reading).running(running_parts(args));
     let session = request.follow(&args.following).open(console)?;
@@ -40,7 +41,12 @@ pub(crate) fn run(args: &StatsArgs, console: Console) -> Result<Exit, Failure> {
         let found = StatsReport::new(&result.stats, &options, with_options, args.sort);
         found.top(args.top.unwrap_or(usize::MAX)).to_text(&text)
     };
-    let pass = reader.pass().with(opened.pass()).options(pass_options(args));
+    let gmt = args.selecting.clock_gmt;
+    let last =
+        until.map(|until| filters::selection(&until, &session, "--until", gmt, console)).transpose()?;
+    let own = opened.pass();
+    let own = last.iter().cloned().fold(own, Pass::until);
+    let pass = reader.pass().with(own).options(pass_options(args));
     let is_refreshed = session.is_live() && !args.report.json && !args.csv;
     let summary =
         match is_refreshed.then(|| StatsRefresh::new(&follower, &output, &render, console)).flatten() {
@@ -74,6 +80,9 @@ pub(crate) fn run(args: &StatsArgs, console: Console) -> Result<Exit, Failure> {
             time::warn_of_zone();
         }
         output::print(&found.to_text(&text), text.paint)?;
+    }
+    if let Some(last) = last {
+        return Ok(opened.until_exit(&last));
     }
     let is_empty = paired.as_ref().map_or(events, |pairs| pairs.latencies().count()) == 0;
     Ok(opened.live_exit().unwrap_or_else(|| opened.exit(is_empty)))
@@ -145,7 +154,7 @@ fn running_parts(args: &StatsArgs) -> RunningParts {
     // Pairs without a key are paired by thread.
     let is_by_thread = args.pair.is_some() && args.key.is_empty();
     let names = names.chain(is_by_thread.then_some(running_threads::THREAD));
-    running_threads::named_parts(&args.selecting, names, None)
+    running_threads::named_parts(&args.selecting, names, args.ending.until.as_deref())
 }
 
 fn options(args: &StatsArgs) -> StatsOptions {

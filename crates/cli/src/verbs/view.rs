@@ -54,9 +54,11 @@ pub(crate) fn run(args: &ViewVerb, console: Console) -> Result<Exit, Failure> {
         // Metadata can be incomplete while they are written. The next attempt will find them complete.
         open_again(&args.reading, &args.selecting, console).ok()
     })?;
-    if let Some(ListenAddress::Socket(socket)) = &args.reading.listen {
-        // Removed here, because the thread that waits for datagrams never ends.
-        let _ = std::fs::remove_file(socket);
+    for address in &args.reading.listen {
+        if let ListenAddress::Socket(socket) = address {
+            // Removed here, because the thread that waits for datagrams never ends.
+            let _ = std::fs::remove_file(socket);
+        }
     }
     Ok(Exit::Success)
 }
@@ -169,12 +171,10 @@ fn bind(session: Arc<Session>, options: ViewOptions, port: u16) -> Result<ViewSe
 
 /// Returns the page title: the trace names.
 fn title(args: &ViewVerb) -> String {
-    if let Some(address) = &args.reading.listen {
-        return address.to_string();
-    }
+    let listened = args.reading.listen.iter().map(ToString::to_string);
     let name = |path: &std::path::PathBuf| {
         path.file_name()
             .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
     };
-    args.reading.paths.iter().map(name).collect::<Vec<_>>().join(", ")
+    listened.chain(args.reading.paths.iter().map(name)).collect::<Vec<_>>().join(", ")
 }

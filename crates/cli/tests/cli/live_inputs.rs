@@ -1,5 +1,9 @@
 //! Live inputs: how a run ends, what a terminal shows, and traces that are written while they are received.
 
+#[cfg(unix)]
+use std::fs::OpenOptions;
+#[cfg(unix)]
+use std::io::Write as _;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpListener;
 use std::path::Path;
@@ -74,6 +78,85 @@ fn until_an_event_comes() {
     let (code, out, err) = receiving.wait();
     assert!(out.contains("\"go\"") && err.contains("--until: no event matched"), "{out}{err}");
     assert_eq!(code, Some(1));
+}
+
+/// The same in other verbs.
+#[test]
+fn until_an_event_is_counted_or_written() {
+    let mut receiving = Receiving::start(&["stats", "--until", "message == 'stop'", "--for", "60s"]);
+    receiving.log(&["go", "stop"]);
+    let (code, out, err) = receiving.wait();
+    assert!(code == Some(0) && out.contains("log"), "{out}{err}");
+    let directory = Directory::new("live-until");
+    for (name, length, code) in [("ctf", "60s", 0), ("lines.jsonl", "60s", 0), ("all.csv", "300ms", 1)] {
+        let path = directory.join(name);
+        let words = ["convert", "--until", "message == 'stop'", "--for", length, "-o", text(&path)];
+        let mut receiving = Receiving::start(&words);
+        receiving.log(&["go"]);
+        if code == 0 {
+            receiving.log(&["stop"]);
+        }
+        let (found, out, err) = receiving.wait();
+        assert_eq!(found, Some(code), "{name}: {out}{err}");
+    }
+    assert_eq!(messages(&directory.join("lines.jsonl")), ["go", "stop"]);
+    assert_eq!(messages(&directory.join("ctf")), ["go", "stop"]);
+    let file = example("hello-lttng");
+    ichnos(["convert", "--until", "number == 3", text(&file), "-o", text(&directory.join("x"))])
+        .expect(2, &["--until ends live input"]);
+}
+
+/// OpenTelemetry and growing files in one order, from two clocks that count from 1970.
+#[cfg(unix)]
+#[test]
+fn receivers_and_growing_files_in_one_order() {
+    let directory = Directory::new("live-mixed");
+    let path = directory.join("logs");
+    let words = ["cat", "--follow", text(&path), "--interval", "5ms", "--patience", "60s", "-n", "4"];
+    let mut receiving = Receiving::start(&words);
+    let append = |name: &str| {
+        std::fs::create_dir_all(&path).unwrap();
+        let mut file = OpenOptions::new().create(true).append(true).open(path.join("log.jsonl")).unwrap();
+        writeln!(file, "{{\"ts\": {}, \"name\": \"{name}\"}}", nanoseconds()).unwrap();
+    };
+    receiving.log(&["one"]);
+    append("two");
+    receiving.log(&["three"]);
+    append("four");
+    let (code, out, err) = receiving.wait();
+    assert_eq!(code, Some(0), "{out}{err}");
+    let places: Vec<_> = ["\"one\"", "two", "\"three\"", "four"].iter().map(|word| out.find(word)).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{out}");
+    // Files that do not exist yet are not waited for.
+    let missing = directory.join("missing");
+    let words = ["cat", "--follow", text(&missing), "--patience", "10ms", "-n", "1"];
+    let mut receiving = Receiving::start(&words);
+    receiving.log(&["alone"]);
+    let (code, out, err) = receiving.wait();
+    assert!(code == Some(0) && out.contains("alone"), "{out}{err}");
+    let run = ichnos(["cat", "--listen", "otlp://127.0.0.1:0", "--follow"]);
+    run.expect(2, &["--follow needs the path of files"]);
+}
+
+/// Datagrams and OpenTelemetry.
+#[cfg(unix)]
+#[test]
+fn two_receivers() {
+    let directory = Directory::new("live-receivers");
+    let socket = directory.join("socket");
+    let address = format!("unixgram:{}", text(&socket));
+    let words =
+        ["cat", "--listen", &address, "--assume-correlated", "--patience", "10ms", "-n", "2", "-fjsonl"];
+    let mut receiving = Receiving::start(&words);
+    let bytes = std::fs::read(example("hello-fuchsia/boot.log")).unwrap();
+    let size = usize::from(u16::from_le_bytes([bytes[0], bytes[1]]) >> 4) * 8;
+    let sender = std::os::unix::net::UnixDatagram::unbound().unwrap();
+    wait_until("a socket", || sender.send_to(&bytes[..size], &socket).is_ok());
+    receiving.log(&["one"]);
+    let (code, out, err) = receiving.wait();
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert_eq!(out.matches("\"type\":\"event\"").count(), 2, "{out}");
+    assert!(out.contains("\"one\"") && !socket.exists(), "{out}");
 }
 
 /// Files end like live inputs.

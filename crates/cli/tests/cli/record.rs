@@ -114,6 +114,24 @@ impl Drop for Runtime {
     }
 }
 
+/// Events end a recording, too.
+#[test]
+fn until_an_event_is_recorded() {
+    let directory = Directory::new("record-until");
+    let whole = directory.join("whole.nettrace");
+    fs::write(&whole, recording()).unwrap();
+    let first = ichnos(["cat", "-n", "1", "-fjsonl", text(&whole)]).out;
+    let first: serde_json::Value = serde_json::from_str(first.lines().last().unwrap()).unwrap();
+    for (name, code) in [(first["name"].as_str().unwrap(), 0), ("nothing", 1)] {
+        let (runtime, output) = (Runtime::start("plain"), directory.join(format!("{code}.nettrace")));
+        let until = format!("event == '{name}'");
+        let length = if code == 0 { "60s" } else { "200ms" };
+        let words = ["record", &runtime.target(), "-o", text(&output), "--until", &until, "--for", length];
+        ichnos(words).expect(code, &[]);
+        assert_eq!(fs::read(&output).unwrap(), recording());
+    }
+}
+
 /// Starts a recorder, and waits until it has written something.
 fn record(runtime: &Runtime, output: &Path) -> Child {
     let mut command = command();

@@ -1,7 +1,7 @@
 //! File data shared by all cursors.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use ichnos_io::Bytes;
 use ichnos_model::locks::IgnorePoison as _;
@@ -16,7 +16,7 @@ pub(super) struct FxtFile {
     pub(super) index: FileIndex,
     pub(super) check: bool,
     pub(super) unsorted: bool,
-    pub(super) spaces: AddressSpaces,
+    pub(super) spaces: Arc<AddressSpaces>,
 }
 
 /// Address space number by process.

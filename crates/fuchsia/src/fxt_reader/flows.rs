@@ -55,7 +55,7 @@ impl FlowStep {
 }
 
 /// Flow numbers by byte offset of the event. The first flow with an id is number 1 and is not stored.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct FlowNumbers(Box<[(u64, u32)]>);
 
 impl FlowNumbers {

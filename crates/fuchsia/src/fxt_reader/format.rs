@@ -52,6 +52,7 @@ impl From<&ReadOptions> for FxtOptions {
             check: options.check,
             unsorted: options.unsorted,
             growing: options.growing,
+            kept: options.kept.clone(),
             limits: options.limits,
         }
     }

@@ -37,7 +37,7 @@ const NANOSECONDS: Initialization = Initialization { ticks_per_second: 1_000_000
 const MOST_KEPT_ENTRIES: usize = 1 << 20;
 
 /// Index of a data stream: the records of one provider by one clock.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct StreamIndex {
     /// Provider id, or `None` for records before any provider.
     pub(super) provider: Option<u32>,
@@ -75,7 +75,7 @@ impl StreamIndex {
 pub(super) type ObjectNames = HashMap<u64, Arc<str>, KeyState>;
 
 /// File index.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct FileIndex {
     pub(super) streams: Vec<StreamIndex>,
     pub(super) names: Arc<ObjectNames>,
@@ -98,9 +98,12 @@ struct ProviderScan {
 }
 
 /// State of a file scan.
-struct FileScan<'a> {
+#[derive(Debug)]
+pub(super) struct FileScan<'a> {
     bytes: &'a [u8],
     growing: bool,
+    /// Offset of the next record.
+    at: usize,
     index: FileIndex,
     providers: Vec<ProviderScan>,
     /// Provider indexes by id.
@@ -121,12 +124,30 @@ struct FileScan<'a> {
 }
 
 impl FileIndex {
-    /// Scans a file. If it is growing, the scan ends where more bytes could change the result.
-    pub(super) fn read(bytes: &[u8], limits: &Limits, growing: bool) -> Self {
-        let mut scan = FileScan {
+    /// Scans a file. If it is growing, the scan ends where more bytes could change the result. Continues a scan of the
+    /// beginning of the file. Also returns the scan.
+    pub(super) fn read(
+        bytes: &[u8],
+        limits: &Limits,
+        growing: bool,
+        begun: Option<FileScan<'static>>,
+    ) -> (Self, FileScan<'static>) {
+        let mut scan = match begun {
+            Some(begun) => begun.with_bytes(bytes, growing),
+            None => FileScan::new(bytes, limits, growing),
+        };
+        scan.read();
+        (scan.index(), scan.with_bytes(&[], growing))
+    }
+}
+
+impl<'a> FileScan<'a> {
+    fn new(bytes: &'a [u8], limits: &Limits, growing: bool) -> Self {
+        Self {
             bytes,
             growing,
-            index: Self::default(),
+            at: 0,
+            index: FileIndex::default(),
             providers: Vec::new(),
             by_id: HashMap::new(),
             id: None,
@@ -138,37 +159,72 @@ impl FileIndex {
             kept: 0,
             has_too_many: false,
             has_too_many_flows: false,
-        };
-        let mut at = 0;
-        while let Some(end) = scan.event(at).or_else(|| scan.string(at)).or_else(|| scan.any_record(at)) {
-            if scan.index.sections > scan.most_sections {
-                let problem = format!("the file has more than {} sections, the limit", scan.most_sections);
-                scan.index.problems.push((at as u64, problem));
+        }
+    }
+
+    /// Continues the scan in other bytes, which begin with the scanned ones.
+    fn with_bytes<'b>(self, bytes: &'b [u8], growing: bool) -> FileScan<'b> {
+        let Self { at, index, providers, by_id, id, current, most_sections, names, .. } = self;
+        let Self { flow_events, hasher, kept, has_too_many, has_too_many_flows, .. } = self;
+        FileScan {
+            bytes,
+            growing,
+            at,
+            index,
+            providers,
+            by_id,
+            id,
+            current,
+            most_sections,
+            names,
+            flow_events,
+            hasher,
+            kept,
+            has_too_many,
+            has_too_many_flows,
+        }
+    }
+
+    /// Scans the rest of the bytes.
+    fn read(&mut self) {
+        let mut at = self.at;
+        while let Some(end) = self.event(at).or_else(|| self.string(at)).or_else(|| self.any_record(at)) {
+            if self.index.sections > self.most_sections {
+                let problem = format!("the file has more than {} sections, the limit", self.most_sections);
+                if self.index.problems.last().is_none_or(|(_, last)| *last != problem) {
+                    self.index.problems.push((at as u64, problem));
+                }
                 break;
             }
             at = end;
         }
-        if growing {
-            scan.leave_out_uncertain();
+        self.at = at;
+    }
+
+    /// Returns the index of everything that was scanned.
+    fn index(&self) -> FileIndex {
+        let mut index = self.index.clone();
+        if self.growing {
+            leave_out_uncertain(&mut index);
         }
-        let streams = scan.index.streams.iter();
+        let streams = index.streams.iter();
         let clocks: Vec<_> = streams.map(|stream| class::clock(String::new(), stream.clock, None)).collect();
-        scan.index.flows = FlowNumbers::new(scan.flow_events, &clocks);
-        scan.index.names = Arc::new(scan.names);
-        scan.index
+        index.flows = FlowNumbers::new(self.flow_events.clone(), &clocks);
+        index.names = Arc::new(self.names.clone());
+        index
+    }
+}
+
+/// Leaves out what further records of a growing file can change: the number of records with more content, and before the
+/// first event the data streams, since their clocks can follow.
+fn leave_out_uncertain(index: &mut FileIndex) {
+    index.extended = 0;
+    if index.streams.iter().all(|stream| stream.times.is_none()) {
+        index.streams.clear();
     }
 }
 
 impl FileScan<'_> {
-    /// Leaves out what further records can change: the number of records with more content, and before the first event the
-    /// data streams, since their clocks can follow.
-    fn leave_out_uncertain(&mut self) {
-        self.index.extended = 0;
-        if self.index.streams.iter().all(|stream| stream.times.is_none()) {
-            self.index.streams.clear();
-        }
-    }
-
     /// Returns `true` if a growing file ends with a record that is not whole at this offset, or with damage.
     #[cold]
     fn is_uncertain(&self, at: usize, end: usize) -> bool {

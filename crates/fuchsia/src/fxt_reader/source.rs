@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use ichnos_model::clock::{ClockClass, ClockValue};
-use ichnos_model::cursor::Head;
+use ichnos_model::cursor::{Head, ResumePoint};
 use ichnos_model::decode::PacketBits;
 use ichnos_model::message::{BrokenRule, Damage, DamageKind, DataPosition};
 use ichnos_model::source::{NextRecord, Record as CurrentRecord, StreamLoss};
-use ichnos_model::{DataStream, Event, Scope, Source, Window};
+use ichnos_model::{DataStream, Event, Scope, Source, Trace, Window};
 
 use super::classes::{RecordNames, SourceClass, SourceClasses};
 use super::file::FxtFile;
@@ -36,6 +36,17 @@ struct SectionPosition {
     begin: u64,
     /// Offset up to which memory is released.
     released: usize,
+}
+
+/// Place between two records.
+#[derive(Debug)]
+struct FxtPlace {
+    trace: Arc<Trace>,
+    number: usize,
+    position: SectionPosition,
+    tables: Tables,
+    records: u64,
+    clock: Option<ClockValue>,
 }
 
 /// Reads the records of a data stream.
@@ -98,6 +109,20 @@ impl FxtSource {
             addresses: Vec::new(),
         };
         Self { file: Arc::clone(file), reader }
+    }
+
+    /// Continues at a place in the same data stream.
+    pub(super) fn resumed(mut self, place: &ResumePoint) -> Option<Self> {
+        let place: &FxtPlace = place.get()?;
+        let reader = &mut self.reader;
+        if !Arc::ptr_eq(&place.trace, &reader.stream.trace) || place.number != reader.number {
+            return None;
+        }
+        // Its section can be longer now.
+        reader.position = SectionPosition { end: 0, ..place.position };
+        reader.tables = place.tables.clone();
+        (reader.records, reader.clock) = (place.records, place.clock);
+        Some(self)
     }
 
     /// Delivers the remaining records sorted by time, reading at most `most` records ahead.
@@ -621,6 +646,21 @@ impl Source for FxtSource {
             Some(index) => Head::event(index, record.clock.map(|clock| clock.nanoseconds)),
             None => record.head(),
         }
+    }
+
+    fn resume_point(&self) -> Option<ResumePoint> {
+        let RecordReader { stream, number, position, pending, tables, records, clock, .. } = &self.reader;
+        if pending.is_some() || self.reader.is_waiting || !self.reader.faults.is_empty() {
+            return None;
+        }
+        Some(ResumePoint::new(FxtPlace {
+            trace: Arc::clone(&stream.trace),
+            number: *number,
+            position: *position,
+            tables: tables.clone(),
+            records: *records,
+            clock: *clock,
+        }))
     }
 
     fn position(&self) -> Option<DataPosition> {

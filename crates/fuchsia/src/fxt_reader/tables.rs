@@ -17,7 +17,7 @@ type StringPage = [StringPlace; 1 << PAGE_BITS];
 const PAGE_BITS: u32 = 5;
 
 /// Table entries at a position in the file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct TableSnapshot {
     strings: Box<[(u16, StringPlace)]>,
     threads: Box<[Option<(u64, u64)>]>,
@@ -31,7 +31,7 @@ impl TableSnapshot {
 }
 
 /// Strings and threads registered so far.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Tables {
     /// Strings by index, in pages, so that a single index takes little memory.
     strings: Vec<Option<Box<StringPage>>>,

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use ichnos_io::Bytes;
+use ichnos_io::{Bytes, Kept};
 use ichnos_model::clock::{ClockClass, ClockOffsets};
-use ichnos_model::cursor::BoxedCursor;
+use ichnos_model::cursor::{BoxedCursor, ResumePoint};
 use ichnos_model::meaning::ClassMap;
 use ichnos_model::message::{Damage, DamageKind};
 use ichnos_model::plan::PlanError;
@@ -14,7 +14,7 @@ use ichnos_model::{Cursor as _, DataStream, OpenedTrace, Trace, Window};
 
 use super::class;
 use super::file::{AddressSpaces, FxtFile};
-use super::index::{FileIndex, StreamIndex};
+use super::index::{FileIndex, FileScan, StreamIndex};
 use super::source::FxtSource;
 use super::symbols;
 use crate::fxt::{Initialization, MAGIC, is_big_endian};
@@ -33,6 +33,8 @@ pub struct FxtOptions {
     pub unsorted: bool,
     /// `true` if the file is still being written: a record that is not whole is left out.
     pub growing: bool,
+    /// What is kept of growing files from one opening to the next.
+    pub kept: Kept,
     /// Resource limits.
     pub limits: Limits,
 }
@@ -50,6 +52,12 @@ pub enum FxtOpenError {
     /// The trace class exceeds the limits.
     #[error(transparent)]
     Plan(#[from] PlanError),
+}
+
+/// What is kept of a growing file.
+struct KeptFxt {
+    scan: FileScan<'static>,
+    spaces: Arc<AddressSpaces>,
 }
 
 /// An opened trace file, with one data stream for each provider.
@@ -85,7 +93,11 @@ impl FxtTrace {
         if is_big_endian(&bytes) {
             return Err(FxtOpenError::BigEndian);
         }
-        let index = FileIndex::read(&bytes, &options.limits, options.growing);
+        let former = options.kept.take::<KeptFxt>(name, &bytes);
+        let (scan, spaces) = former.map(|former| (former.scan, former.spaces)).unzip();
+        let (index, scan) = FileIndex::read(&bytes, &options.limits, options.growing, scan);
+        let spaces: Arc<AddressSpaces> = spaces.unwrap_or_default();
+        options.kept.put(name, &bytes, KeptFxt { scan, spaces: Arc::clone(&spaces) });
         let (mut clocks, clock_of) = clocks(&index.streams, name);
         for clock in &mut clocks {
             // Output times have 64 bits.
@@ -99,13 +111,15 @@ impl FxtTrace {
         let class = class::trace_class(clocks, streams, index.extended);
         let mut trace = Trace::with_class_map(class, "", &options.limits, options.class_map.as_ref())?;
         name.clone_into(&mut trace.path);
-        share_classes(&trace, &index, &options.limits);
-        let trace = Arc::new(trace);
+        describe_classes(&trace, &index);
+        let kept = options.kept.trace(name, 0, trace);
+        let trace = Arc::clone(kept.trace());
+        share_classes(&trace, &index, options);
         let only = index.streams.len() == 1;
         let streams = index.streams.iter().enumerate().filter_map(|(number, stream)| {
             let name = if only { name.to_owned() } else { stream_name(name, stream) };
             let id = stream.provider.map(u128::from);
-            DataStream::new(Arc::clone(&trace), number, id, name).map(Arc::new)
+            kept.stream(number, number, id, &name)
         });
         let streams: Vec<_> = streams.collect();
         let problems = index.problems.iter();
@@ -113,7 +127,7 @@ impl FxtTrace {
             problems.map(|(at, problem)| Damage::new(name, at * 8, DamageKind::Unreadable(problem.clone())));
         let damage = damage.collect();
         let (check, unsorted) = (options.check, options.unsorted);
-        let (name, spaces) = (name.to_owned(), AddressSpaces::default());
+        let name = name.to_owned();
         let file = Arc::new(FxtFile { name, bytes, index, check, unsorted, spaces });
         if file.index.has_modules {
             // The closure must not own the trace, because the trace owns the closure.
@@ -148,17 +162,24 @@ impl FxtTrace {
     }
 }
 
+/// Makes event record classes describe themselves by their keys.
+fn describe_classes(trace: &Trace, index: &FileIndex) {
+    let dynamic = (0..index.streams.len()).filter_map(|number| trace.dynamic_classes(number));
+    dynamic.for_each(|dynamic| dynamic.describe_with(class::class_of));
+}
+
 /// Divides the limits for event record classes among the data streams by size, so that more data streams do not take
-/// more memory. Every data stream gets a minimum.
-fn share_classes(trace: &Trace, index: &FileIndex, limits: &Limits) {
-    let total: u64 = index.streams.iter().map(StreamIndex::bytes).sum();
+/// more memory. Every data stream gets a minimum. The sizes in a growing file are not known yet.
+fn share_classes(trace: &Trace, index: &FileIndex, options: &FxtOptions) {
+    let size = |stream: &StreamIndex| if options.growing { 1 } else { stream.bytes() };
+    let total: u64 = index.streams.iter().map(size).sum();
     for (number, stream) in index.streams.iter().enumerate() {
         let Some(dynamic) = trace.dynamic_classes(number) else { continue };
-        dynamic.describe_with(class::class_of);
         let share = |limit: u64, fewest: u64| {
-            let share = u128::from(limit) * u128::from(stream.bytes()) / u128::from(total.max(1));
+            let share = u128::from(limit) * u128::from(size(stream)) / u128::from(total.max(1));
             u64::try_from(share).unwrap_or(limit).max(fewest)
         };
+        let limits = &options.limits;
         let classes = share(limits.dynamic_event_record_classes, FEWEST_CLASSES);
         dynamic.limit_to(classes, share(limits.field_classes, FEWEST_FIELD_CLASSES));
     }
@@ -260,6 +281,18 @@ impl OpenedTrace for FxtTrace {
         let mut cursor = self.cursor_of(stream, self.source(stream, window)?, window)?;
         skip_events(&mut cursor, events);
         self.sort(stream, cursor.source_mut().0);
+        Some(cursor.boxed())
+    }
+
+    fn cursor_at(&self, stream: usize, place: &ResumePoint, events: u64, sorts: bool) -> Option<BoxedCursor> {
+        let window = Window::default();
+        let source = self.source(stream, window)?.resumed(place)?;
+        let data = Arc::clone(self.streams.get(stream)?);
+        let mut cursor = SourceCursor::resumed(data, source, window, &self.limits, |_, _| None);
+        skip_events(&mut cursor, events);
+        if sorts {
+            self.sort(stream, cursor.source_mut().0);
+        }
         Some(cursor.boxed())
     }
 }

@@ -90,9 +90,9 @@ impl StackWriter {
         provider: usize,
         process: u64,
     ) -> Option<NewModule> {
-        let symbols = event.stream.stacks().symbols();
-        let key = (std::ptr::from_ref(symbols).addr(), space);
-        let places = self.places.entry(key).or_insert_with(|| places_of(symbols, space));
+        let stacks = event.stream.stacks();
+        let key = (std::ptr::from_ref(stacks.table).addr(), space);
+        let places = self.places.entry(key).or_insert_with(|| places_of(&stacks.symbols(), space));
         let written = self.written.entry((provider, key, process)).or_default();
         let place = places.get(written.places)?;
         if event.nanoseconds().is_some_and(|now| now < place.from) {

@@ -12,14 +12,14 @@ use crate::log::{Record, Text};
 const MOST: usize = 16 << 20;
 
 /// A component. Unknown texts are empty.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct NamedComponent {
     moniker: String,
     url: String,
 }
 
 /// Components known so far.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Components {
     by_tag: HashMap<u32, NamedComponent>,
     /// Approximate size in bytes.

@@ -88,6 +88,7 @@ impl From<&ReadOptions> for FuchsiaLogOptions {
             class_map: options.class_map.clone(),
             check: options.check,
             force: options.force,
+            kept: options.kept.clone(),
             limits: options.limits,
             ..Self::default()
         }

@@ -1,5 +1,6 @@
 //! Options for opening Fuchsia logs.
 
+use ichnos_io::Kept;
 use ichnos_model::clock::ClockOffsets;
 use ichnos_model::meaning::ClassMap;
 use ichnos_model::trace::Limits;
@@ -33,6 +34,8 @@ pub struct FuchsiaLogOptions {
     pub check: bool,
     /// `true` to read files as logs even without recognizing them.
     pub force: bool,
+    /// What is kept of growing files from one opening to the next.
+    pub kept: Kept,
     /// Resource limits.
     pub limits: Limits,
     /// Number of event record classes that all cursors together keep compiled. Others are compiled again when needed.
@@ -49,6 +52,7 @@ impl Default for FuchsiaLogOptions {
             class_map: None,
             check: false,
             force: false,
+            kept: Kept::default(),
             limits: Limits::default(),
             compiled_classes: 512,
         }

@@ -38,12 +38,12 @@ mod text;
 use std::sync::{Arc, Mutex};
 
 use ichnos_io::{Bytes, Datagrams, Entry, ReadFile, ReadFiles, Tree};
-use ichnos_model::cursor::BoxedCursor;
+use ichnos_model::cursor::{BoxedCursor, ResumePoint};
 use ichnos_model::locks::IgnorePoison as _;
 use ichnos_model::message::Damage;
 use ichnos_model::plan::PlanError;
 use ichnos_model::source::SourceCursor;
-use ichnos_model::trace::StreamSummary;
+use ichnos_model::trace::{StreamSummary, skip_events};
 use ichnos_model::{Cursor as _, DataStream, OpenedTrace, Trace, Window};
 
 pub use self::format::FuchsiaLog;
@@ -160,7 +160,7 @@ impl LogTrace {
     /// If the trace class exceeds the limits.
     pub fn listen(datagrams: Datagrams, options: &FuchsiaLogOptions) -> Result<Self, PlanError> {
         let name = datagrams.name().to_owned();
-        let trace = new_trace(&name, options, [Framing::Datagrams].into_iter(), 0)?;
+        let trace = Arc::new(new_trace(&name, options, [Framing::Datagrams].into_iter(), 0)?);
         let files = DataStream::new(Arc::clone(&trace), 0, None, name.clone()).map(|stream| LogFile {
             stream: Arc::new(stream),
             bytes: Bytes::default(),
@@ -204,14 +204,26 @@ impl LogTrace {
         let least = logs.iter().map(|log| least_time(&log.bytes, log.form)).min();
         let clock_begin = clock_begin(least.unwrap_or(0));
         let trace = new_trace(path, options, logs.iter().map(|log| log.form), clock_begin)?;
-        let file = |log: ReadFile<Framing>| {
-            let stream = DataStream::new(Arc::clone(&trace), 0, None, log.name)?;
-            Some(LogFile { stream: Arc::new(stream), bytes: log.bytes, framing: log.form })
+        logs.iter().for_each(|log| options.kept.note(&log.name, &log.bytes));
+        let kept = options.kept.trace(path, 0, trace);
+        let trace = Arc::clone(kept.trace());
+        let file = |(number, log): (usize, ReadFile<Framing>)| {
+            let stream = kept.stream(number, 0, None, &log.name)?;
+            Some(LogFile { stream, bytes: log.bytes, framing: log.form })
         };
-        let files = logs.into_iter().filter_map(file).collect();
+        let files = logs.into_iter().enumerate().filter_map(file).collect();
         let live = Mutex::new(None);
         let options = Arc::new(options.clone());
         Ok(Self { path: path.to_owned(), trace, clock_begin, files, damage, options, live })
+    }
+}
+
+impl LogTrace {
+    /// Returns the messages of a file.
+    fn source(&self, file: &LogFile, window: Window) -> LogSource {
+        let most = self.options.compiled_classes / self.files.len().max(1);
+        let known = (most, self.clock_begin);
+        LogSource::new(&file.stream, &file.bytes, file.framing, &self.options, window, known)
     }
 }
 
@@ -248,7 +260,7 @@ fn new_trace(
     options: &FuchsiaLogOptions,
     framings: impl Iterator<Item = Framing>,
     clock_begin: i64,
-) -> Result<Arc<Trace>, PlanError> {
+) -> Result<Trace, PlanError> {
     let mut class = class::trace_class(options, class::dialect(framings));
     if let Some(clock) = class.clocks.first_mut() {
         // Output times have 64 bits.
@@ -264,7 +276,7 @@ fn new_trace(
     if let Some(dynamic) = trace.dynamic_classes(0) {
         dynamic.describe_with(move |key| class::class_of(key, scale));
     }
-    Ok(Arc::new(trace))
+    Ok(trace)
 }
 
 impl OpenedTrace for LogTrace {
@@ -302,9 +314,7 @@ impl OpenedTrace for LogTrace {
 
     fn cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {
         let file = self.files.get(stream)?;
-        let most = self.options.compiled_classes / self.files.len().max(1);
-        let known = (most, self.clock_begin);
-        let source = LogSource::new(&file.stream, &file.bytes, file.framing, &self.options, window, known);
+        let source = self.source(file, window);
         let live = self.live.lock().ignore_poison().take();
         let source = match live {
             Some(live) => source.listen(live),
@@ -312,5 +322,14 @@ impl OpenedTrace for LogTrace {
         };
         let stream = Arc::clone(&file.stream);
         Some(SourceCursor::new(stream, source, window, &self.options.limits).boxed())
+    }
+
+    fn cursor_at(&self, stream: usize, place: &ResumePoint, events: u64, _: bool) -> Option<BoxedCursor> {
+        let (file, window) = (self.files.get(stream)?, Window::default());
+        let source = self.source(file, window).resumed(&self.trace, place)?;
+        let (stream, limits) = (Arc::clone(&file.stream), &self.options.limits);
+        let mut cursor = SourceCursor::resumed(stream, source, window, limits, |_, _| None);
+        skip_events(&mut cursor, events);
+        Some(cursor.boxed())
     }
 }

@@ -1,12 +1,14 @@
 //! Reads the messages of a file.
 
+use std::sync::Arc;
+
 use ichnos_io::{Bytes, Datagrams};
 use ichnos_model::clock::ClockValue;
-use ichnos_model::cursor::Head;
+use ichnos_model::cursor::{Head, ResumePoint};
 use ichnos_model::decode::PacketBits;
 use ichnos_model::message::{BrokenRule, Damage, DamageKind, DataPosition};
 use ichnos_model::source::{NextRecord, QueuedMessage, Record as CurrentRecord, StreamLoss};
-use ichnos_model::{Event, Scope, Source, Window};
+use ichnos_model::{Event, Scope, Source, Trace, Window};
 
 use super::any;
 use super::class::{self, MessageLayout};
@@ -63,6 +65,7 @@ struct LogInput {
 pub(super) struct LogSource {
     /// Data stream name.
     name: String,
+    trace: Arc<Trace>,
     input: LogInput,
     classes: KnownClasses,
     /// Components by tag, as named by control records.
@@ -95,6 +98,18 @@ pub(super) struct LogSource {
     before: i64,
 }
 
+/// Place between two messages.
+#[derive(Debug)]
+struct LogPlace {
+    trace: Arc<Trace>,
+    framing: Framing,
+    framer: Framer,
+    at: usize,
+    components: Components,
+    records: u64,
+    time: i64,
+}
+
 /// Help text for a broken rule that makes a record unreadable.
 const FATAL_REMEDY: &str = "the program that wrote the record is faulty, or bytes were changed or are \
     missing: copy the file again from its source";
@@ -114,6 +129,7 @@ impl LogSource {
         let offset = stream.clock().map_or(0, |clock| clock.nanoseconds(0) - i128::from(clock_begin));
         Self {
             name: stream.name.to_string(),
+            trace: Arc::clone(&stream.trace),
             input: LogInput {
                 bytes: bytes.clone(),
                 live: None,
@@ -159,13 +175,28 @@ impl LogSource {
         self
     }
 
+    /// Continues at a place in the same trace.
+    pub(super) fn resumed(mut self, trace: &Arc<Trace>, place: &ResumePoint) -> Option<Self> {
+        let place: &LogPlace = place.get()?;
+        if !Arc::ptr_eq(&place.trace, trace) || place.framing != self.input.framing {
+            return None;
+        }
+        self.input.framer = place.framer.clone();
+        self.input.at = place.at;
+        self.components = place.components.clone();
+        self.records = place.records;
+        self.set_time(place.time);
+        self.update_completeness();
+        Some(self)
+    }
+
     /// Waits for the next datagram. Returns `false` at the end.
     fn receive(&mut self, current: &mut CurrentRecord) -> bool {
         let input = &mut self.input;
         let Some(live) = &input.live else { return false };
         let mut next = live.try_datagram();
         if next.is_none() {
-            if !std::mem::replace(&mut input.is_inactive, true) {
+            if !std::mem::replace(&mut input.is_inactive, true) || live.is_pending() {
                 let time = (self.records > 0).then_some(self.clock.nanoseconds);
                 current.messages.push(QueuedMessage::Inactivity, time);
                 return true;
@@ -513,6 +544,21 @@ impl Source for LogSource {
     #[inline(always)]
     fn event_head(&self, _: &CurrentRecord) -> Head {
         Head::event(self.index, Some(self.clock.nanoseconds))
+    }
+
+    fn resume_point(&self) -> Option<ResumePoint> {
+        let input = &self.input;
+        (input.base == 0 && input.live.is_none()).then(|| {
+            ResumePoint::new(LogPlace {
+                trace: Arc::clone(&self.trace),
+                framing: input.framing,
+                framer: input.framer.clone(),
+                at: input.at,
+                components: self.components.clone(),
+                records: self.records,
+                time: self.time,
+            })
+        })
     }
 
     fn position(&self) -> Option<DataPosition> {

@@ -21,7 +21,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ichnos_dotnet_diagnostics::messages::SessionOptions;
 use ichnos_dotnet_diagnostics::processes::{self, Process};
-use ichnos_dotnet_diagnostics::{DiagnosticsError, Session, Timeouts};
+use ichnos_dotnet_diagnostics::providers::{Providers, Rundown};
+use ichnos_dotnet_diagnostics::{DiagnosticsError, Session, SessionChunk, Timeouts};
 use ichnos_model::class::Value;
 use ichnos_model::clock::{ClockOffsets, ClockOrigin};
 use ichnos_model::live::{Arrivals, LiveFeed, LiveOptions, LivePoll, LiveTrace};
@@ -43,6 +44,8 @@ pub struct DotnetOptions {
     pub timeouts: Timeouts,
     /// Options for reading the stream.
     pub reading: NettraceOptions,
+    /// Ask the process for its methods first, so that call stacks have names. It takes the time of a short session.
+    pub names_methods: bool,
 }
 
 /// Error while opening a live .NET process.
@@ -106,9 +109,14 @@ pub fn open_process(
 ) -> Result<DotnetInput, DotnetError> {
     let timeouts = options.timeouts;
     let (pid, begun) = (process.pid, SteadyClock::now());
+    // Without the list, methods that are compiled later still have names.
+    let methods = if options.names_methods { list_methods(&process, timeouts).ok() } else { None };
     let session = Session::start(&process.endpoint(), &options.session, timeouts)?;
     let name = format!("dotnet:{pid}");
-    let live = LiveNettrace::new(&name, &options.reading, environment(&process));
+    let mut live = LiveNettrace::new(&name, &options.reading, environment(&process));
+    if let Some(methods) = methods {
+        live.learn_names(&methods);
+    }
     let inbox = Arc::new(Inbox::default());
     let receiver = SessionReceiver::new(session, Arc::clone(&inbox), arrivals.clone());
     let thread = thread::Builder::new().name(name.clone()).spawn(move || receiver.run());
@@ -118,6 +126,29 @@ pub fn open_process(
     let mut feed = DotnetFeed { live, inbox, thread, begun, offsets, promised: None };
     let stream = feed.begin(timeouts.reply).map_err(|problem| DotnetError::Stream { pid, problem })?;
     Ok(DotnetInput { name, process, stream, feed })
+}
+
+/// Maximum size of the list of methods, in bytes, and maximum time for receiving it.
+const MOST_LISTED: usize = 256 << 20;
+const LISTING: Duration = Duration::from_secs(10);
+
+/// Returns a recording that lists the methods of a process: a session that is stopped at once.
+fn list_methods(process: &Process, timeouts: Timeouts) -> Result<Vec<u8>, DiagnosticsError> {
+    // A session needs a provider. This one emits nothing.
+    let mut providers = Providers::new(&[], &["Microsoft-Windows-DotNETRuntime:0:1"]).unwrap_or_default();
+    providers.set_rundown(Rundown::Default);
+    let options = SessionOptions { providers, stacks: false, ..SessionOptions::default() };
+    let mut session = Session::start(&process.endpoint(), &options, timeouts)?;
+    session.stop()?;
+    let (mut listed, mut buffer, begin) = (Vec::new(), vec![0; 256 << 10], Instant::now());
+    while listed.len() < MOST_LISTED && begin.elapsed() < LISTING {
+        match session.read_chunk(&mut buffer, Duration::from_millis(50))? {
+            SessionChunk::Data(count) => listed.extend_from_slice(buffer.get(..count).unwrap_or_default()),
+            SessionChunk::Nothing => {}
+            SessionChunk::End => break,
+        }
+    }
+    Ok(listed)
 }
 
 /// Returns environment entries, with the names that recorded files use.

@@ -10,19 +10,24 @@
 //! Fuchsia traces are not sorted by time. Their new events are sorted at each look, so an event can come after a later one
 //! that an earlier look has found.
 //!
-//! .NET files are read once from their start, because further bytes can change the order of the events before them. Pipes
-//! are copied into temporary files.
+//! .NET files are read once from their start, because further bytes can change the order of the events before them. Those in
+//! a directory are one feed. Pipes are copied into temporary files.
 
 mod delivery;
+#[cfg(target_os = "linux")]
+mod file_watch;
 mod follow_cursor;
 mod follow_error;
 mod follow_options;
 mod held_files;
 mod input_state;
 mod known_stream;
+mod later_feed;
 mod look;
 #[cfg(feature = "nettrace")]
 mod nettrace_feed;
+#[cfg(feature = "nettrace")]
+mod nettrace_folder;
 mod new_events;
 mod spooled_pipe;
 mod watcher;
@@ -30,6 +35,8 @@ mod watcher;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+#[cfg(feature = "nettrace")]
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -46,6 +53,8 @@ pub use self::input_state::InputState;
 use self::delivery::Delivery;
 #[cfg(feature = "nettrace")]
 use self::nettrace_feed::{NettraceFeed, is_nettrace};
+#[cfg(feature = "nettrace")]
+use self::nettrace_folder::NettraceFolder;
 use self::spooled_pipe::SpooledPipe;
 use self::watcher::{FollowControl, Inputs, Watcher};
 use crate::{OpenError, OpenOptions, Session};
@@ -69,7 +78,8 @@ pub struct FollowFeed {
     pipe: Option<SpooledPipe>,
 }
 
-/// Follows paths: files and directories, pipes, and `-`, the standard input. Waits until there is a trace at each of them.
+/// Follows paths: files and directories, pipes, and `-`, the standard input. Waits until there is a trace at each of them,
+/// unless [`FollowOptions::opens_later`] is set.
 ///
 /// # Errors
 /// See [`FollowFeed::open`]. If a pipe cannot be copied.
@@ -87,36 +97,108 @@ pub fn open(
     };
     // All are read from now on.
     let pipes: Vec<_> = pipes.into_iter().map(spool).collect::<Result<_, FollowError>>()?;
-    let mut openings: Vec<Opening> = Vec::new();
+    let mut openings: Vec<NamedOpening> = Vec::new();
     #[cfg(feature = "nettrace")]
     let files = {
         let wants_nettrace = options.format.as_deref().is_none_or(|format| format == "nettrace");
-        let is_nettrace = |path: &PathBuf| wants_nettrace && is_nettrace(path);
+        let is_nettrace = |path: &PathBuf| wants_nettrace && !path.is_dir() && is_nettrace(path, options);
         let (nettrace, files): (Vec<_>, Vec<_>) = files.into_iter().partition(is_nettrace);
         for path in nettrace {
-            let (options, live) = (options.clone(), live.clone());
-            openings.push(Box::new(move || {
+            let (options, live, name) = (options.clone(), live.clone(), vec![path.clone()]);
+            let open = move || {
                 let name = path.to_string_lossy();
-                NettraceFeed::open(&path, &name, None, &options.reading_at(&name), &live)
-            }));
+                NettraceFeed::open(&path, &name, None, &options, &live)
+            };
+            openings.push((name, Box::new(open)));
         }
         files
     };
     if !files.is_empty() {
-        let (options, follow, live) = (options.clone(), follow.clone(), live.clone());
-        openings.push(Box::new(move || {
-            Ok(FollowFeed::open(files, &options, &follow, &live)?.into_trace(live.clone()))
-        }));
+        openings.extend(open_files(files, options, follow, live)?);
     }
     for (path, pipe) in pipes {
-        let (options, follow, live) = (options.clone(), follow.clone(), live.clone());
-        openings.push(Box::new(move || open_pipe(&path, pipe, &options, &follow, &live)));
+        let (options, follow, live, name) =
+            (options.clone(), follow.clone(), live.clone(), vec![path.clone()]);
+        openings.push((name, Box::new(move || open_pipe(&path, pipe, &options, &follow, &live))));
     }
-    open_all(openings)
+    if follow.opens_later {
+        return openings
+            .into_iter()
+            .map(|(paths, opening)| open_later(&paths, opening, options, live))
+            .collect();
+    }
+    open_all(openings.into_iter().map(|(_, opening)| opening).collect())
+}
+
+/// Returns the openings of files and directories. .NET files in directories are read apart.
+fn open_files(
+    files: Vec<PathBuf>,
+    options: &OpenOptions,
+    follow: &FollowOptions,
+    live: &LiveOptions,
+) -> Result<Vec<NamedOpening>, FollowError> {
+    let (options, follow, live, names) = (options.clone(), follow.clone(), live.clone(), files.clone());
+    let mut openings: Vec<NamedOpening> = Vec::new();
+    #[cfg(feature = "nettrace")]
+    let (options, follow) = {
+        let (options, follow, folder) = open_folder(&files, options, follow, &live)?;
+        openings.extend(folder);
+        (options, follow)
+    };
+    let open = move || FollowFeed::open_or_later(files, &options, &follow, &live);
+    openings.push((names, Box::new(open)));
+    Ok(openings)
+}
+
+/// Returns the opening of the .NET files in directories, and the options for other files.
+#[cfg(feature = "nettrace")]
+fn open_folder(
+    files: &[PathBuf],
+    mut options: OpenOptions,
+    mut follow: FollowOptions,
+    live: &LiveOptions,
+) -> Result<(OpenOptions, FollowOptions, Option<NamedOpening>), FollowError> {
+    // A missing path can become a directory.
+    let directories: Vec<PathBuf> = files.iter().filter(|path| !path.is_file()).cloned().collect();
+    if directories.is_empty() || options.format.as_deref().is_some_and(|format| format != "nettrace") {
+        return Ok((options, follow, None));
+    }
+    let has_files = Arc::new(AtomicBool::new(nettrace_folder::has_nettrace(&directories, &options)));
+    let folder = NettraceFolder::open(&directories, &options, &follow, Arc::clone(&has_files), live)?;
+    options.without_read_once = true;
+    let (waiting, is_other) = (Arc::clone(&follow.waiting), Arc::clone(&has_files));
+    follow.waiting = Arc::new(move |error| {
+        if !is_other.load(Ordering::Relaxed) {
+            waiting(error);
+        }
+    });
+    let (watched, given) = (directories.clone(), options.clone());
+    follow.goes_on = Arc::new(move || {
+        let found = has_files.load(Ordering::Relaxed) || nettrace_folder::has_nettrace(&watched, &given);
+        has_files.store(found, Ordering::Relaxed);
+        found
+    });
+    Ok((options, follow, Some((directories, Box::new(move || Ok(folder))))))
 }
 
 /// Waits for a trace, and opens it.
 type Opening = Box<dyn FnOnce() -> Result<LiveTrace, FollowError> + Send>;
+
+/// Opening of some paths.
+type NamedOpening = (Vec<PathBuf>, Opening);
+
+/// Opens paths while other inputs are read.
+fn open_later(
+    paths: &[PathBuf],
+    opening: Opening,
+    options: &OpenOptions,
+    live: &LiveOptions,
+) -> Result<LiveTrace, FollowError> {
+    let name = paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
+    let has_offset =
+        options.clock_offsets.iter().any(|offset| paths.iter().any(|path| offset.path.starts_with(path)));
+    later_feed::open(&name, opening, !options.assume_correlated && !has_offset, live)
+}
 
 /// Opens inputs at the same time, because each can take long. Leaves out those without a trace when they are stopped.
 fn open_all(openings: Vec<Opening>) -> Result<Vec<LiveTrace>, FollowError> {
@@ -160,8 +242,8 @@ fn open_pipe(
     let name = if path == Path::new("-") { "stdin".to_owned() } else { path.display().to_string() };
     let copy = pipe.path().to_owned();
     #[cfg(feature = "nettrace")]
-    if is_nettrace(&copy) {
-        return NettraceFeed::open(&copy, &name, Some(pipe), &options.reading_at(&name), live);
+    if is_nettrace(&copy, options) {
+        return NettraceFeed::open(&copy, &name, Some(pipe), options, live);
     }
     let mut follow = follow.clone();
     follow.has_ended = Arc::new(pipe.end());
@@ -198,6 +280,24 @@ impl FollowFeed {
         Self::open_inputs(Inputs::new(paths, options.clone(), follow), live)
     }
 
+    /// Opens paths. If there is no trace yet, but other inputs of the same paths are read meanwhile, opens them later.
+    fn open_or_later(
+        paths: Vec<PathBuf>,
+        options: &OpenOptions,
+        follow: &FollowOptions,
+        live: &LiveOptions,
+    ) -> Result<LiveTrace, FollowError> {
+        match Self::open(paths.clone(), options, follow, live) {
+            Err(FollowError::GoesOn) => {}
+            opened => return Ok(opened?.into_trace(live.clone())),
+        }
+        let (names, options, live) = (paths.clone(), options.clone(), live.clone());
+        let follow = FollowOptions { goes_on: Arc::new(|| false), ..follow.clone() };
+        let (given, own) = (options.clone(), live.clone());
+        let open = move || Ok(Self::open(paths, &options, &follow, &live)?.into_trace(live.clone()));
+        open_later(&names, Box::new(open), &given, &own)
+    }
+
     fn open_inputs(mut inputs: Inputs, live: &LiveOptions) -> Result<Self, FollowError> {
         let session = wait_for_trace(&mut inputs, live)?;
         session.reader()?;
@@ -212,7 +312,7 @@ impl FollowFeed {
         let is_unsorted = crate::formats().any(is_unsorted);
         let name = inputs.name();
         let format = session.traces().first().map_or("", |trace| trace.format());
-        let control = Arc::new(FollowControl::default());
+        let control = Arc::new(FollowControl::new());
         // The thread prepares a delivery while another one is read.
         let (sender, deliveries) = sync_channel(1);
         let mut watcher = Watcher::new(inputs, sender, Arc::clone(&control), live.arrivals.clone());
@@ -255,6 +355,9 @@ fn wait_for_trace(inputs: &mut Inputs, live: &LiveOptions) -> Result<Session, Fo
         }
         if (inputs.follow.has_ended)() {
             return Ok(inputs.open_finished()?);
+        }
+        if (inputs.follow.goes_on)() {
+            return Err(FollowError::GoesOn);
         }
         let wait = Instant::now();
         while wait.elapsed() < inputs.pause() {

@@ -10,12 +10,14 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ichnos::create::{CreateOptions, create};
+use ichnos::io::Kept;
 use ichnos::live::follow::{FollowError, FollowFeed, FollowOptions};
 use ichnos::model::class::{FieldClass, Member};
 use ichnos::model::clock::ClockClass;
+use ichnos::model::cursor::ResumePoint;
 use ichnos::model::event::EventValues;
-use ichnos::model::live::{LiveFeed as _, LiveObserver, LiveOptions, LivePoll};
-use ichnos::model::{Message, Sink};
+use ichnos::model::live::{LiveFeed as _, LiveOptions, LivePoll};
+use ichnos::model::{Cursor as _, Message, Sink, Window};
 use ichnos::{OpenOptions, Pass, Session};
 use ichnos_testing::fxt_file::FxtBuilder;
 use ichnos_testing::is_complete_sweep;
@@ -521,36 +523,143 @@ fn growing_dotnet_files() {
     assert_eq!(messages.events(), expected.events());
 }
 
-/// Errors of live inputs.
-#[derive(Clone, Default)]
-struct Failures(Arc<Mutex<Vec<String>>>);
-
-impl LiveObserver for Failures {
-    fn failed(&self, _: &str, error: &str) {
-        self.0.lock().unwrap().push(error.to_owned());
-    }
+/// Follows paths of any format on a thread.
+fn follow_all(paths: Vec<PathBuf>) -> Follower {
+    let stop: &'static AtomicBool = Box::leak(Box::default());
+    let is_open: &'static AtomicBool = Box::leak(Box::default());
+    let messages = Transcript::default();
+    let mut sink = messages.clone();
+    let thread = std::thread::spawn(move || {
+        let (mut live, options) = (LiveOptions::default(), OpenOptions::default());
+        live.stop = Some(stop);
+        let traces = ichnos::live::follow::open(paths, &options, &follow_options(), &live).unwrap();
+        is_open.store(true, Ordering::Relaxed);
+        let traces = traces.into_iter().map(|trace| Box::new(trace) as _).collect();
+        let session = Session::of_live(traces, &options);
+        session.reader().unwrap().pass().with(Pass::default().live()).run(&mut sink).unwrap();
+    });
+    Follower { stop, is_open, messages, thread }
 }
 
+/// Returns the bytes of a .NET file.
+fn dotnet_bytes() -> Vec<u8> {
+    zstd::decode_all(File::open(example("hello-dotnet/hello.nettrace.zst")).unwrap()).unwrap()
+}
+
+/// A file with other content is read from its start, even if it is longer, and so is another file.
 #[test]
 fn dotnet_files_that_are_replaced() {
     let directory = tempfile::tempdir().unwrap();
-    let packed = File::open(example("hello-dotnet/hello.nettrace.zst")).unwrap();
-    let bytes = zstd::decode_all(packed).unwrap();
-    let path = directory.path().join("growing.nettrace");
-    fs::write(&path, &bytes[..bytes.len() - 100]).unwrap();
-    let (failures, mut live) = (Failures::default(), LiveOptions::default());
-    live.observer = Arc::new(failures.clone());
-    let options = OpenOptions::default();
-    let traces = ichnos::live::follow::open(vec![path.clone()], &options, &follow_options(), &live).unwrap();
+    let bytes = dotnet_bytes();
+    let (path, former) = (directory.path().join("growing.nettrace"), directory.path().join("former"));
+    let first = &bytes[..bytes.len() / 2];
+    fs::write(&path, first).unwrap();
+    fs::write(&former, first).unwrap();
+    let mut other = bytes.clone();
+    // The process id.
+    other[89] ^= 1;
+    let events =
+        [&former, &example("hello-dotnet/hello.nettrace.zst")].map(|path| Transcript::of(path).events());
+    let follower = follow_all(vec![path.clone()]);
+    follower.wait_for(1);
     fs::rename(&path, directory.path().join("old")).unwrap();
-    fs::write(&path, &bytes[..1000]).unwrap();
-    let traces = traces.into_iter().map(|trace| Box::new(trace) as _).collect();
-    let mut sink = Transcript::default();
-    let session = Session::of_live(traces, &options);
-    session.reader().unwrap().pass().with(Pass::default().live()).run(&mut sink).unwrap();
-    assert_eq!(sink.events(), Transcript::of(&directory.path().join("old")).events());
-    let failures = failures.0.lock().unwrap();
-    assert!(failures.iter().any(|error| error.contains("another file")), "{failures:?}");
+    fs::write(&path, first).unwrap();
+    follower.wait_for(events[0] + 1);
+    fs::write(&path, &other).unwrap();
+    // The whole file ends it.
+    follower.wait_for(2 * events[0] + events[1]);
+    let found = follower.finish();
+    assert_eq!(found.events(), 2 * events[0] + events[1]);
+    assert_eq!(found.lines().iter().filter(|line| line.ends_with("stream begin")).count(), 3);
+}
+
+/// Plain and compressed files, beside files of other formats.
+#[test]
+fn dotnet_files_in_directories() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("followed");
+    fs::create_dir(&path).unwrap();
+    let expected = Transcript::of(&example("hello-dotnet/hello.nettrace.zst")).events();
+    let follower = follow_all(vec![path.clone()]);
+    let packed = fs::read(example("hello-dotnet/hello.nettrace.zst")).unwrap();
+    let bytes = dotnet_bytes();
+    for (piece, part) in bytes.chunks(bytes.len() / 5 + 1).zip(packed.chunks(packed.len() / 5 + 1)) {
+        append(&path.join("a/plain.nettrace"), piece);
+        append(&path.join("b/packed.nettrace.zst"), part);
+    }
+    follower.wait_for(2 * expected);
+    append(&path.join("log.jsonl"), line(1, "a").as_bytes());
+    follower.wait_for(2 * expected + 1);
+    assert_eq!(follower.finish().events(), 2 * expected + 1);
+    // The file alone.
+    let follower = follow_all(vec![path.join("b/packed.nettrace.zst")]);
+    follower.wait_for(expected);
+    assert_eq!(follower.finish().events(), expected);
+}
+
+/// Reads the data streams of a session, from places if they are given. Returns the events, and the places at the end.
+fn read_on(session: &Session, places: &[Option<ResumePoint>]) -> (Vec<String>, Vec<Option<ResumePoint>>) {
+    let (mut events, mut ends) = (Vec::new(), Vec::new());
+    for trace in session.traces() {
+        for stream in 0..trace.data_streams().len() {
+            let mut cursor = match places.get(ends.len()) {
+                Some(place) => trace.cursor_at(stream, place.as_ref().unwrap(), 0, false).unwrap(),
+                None => trace.cursor(stream, Window::default()).unwrap(),
+            };
+            let mut place = None;
+            while cursor.advance() {
+                if let Some(Message::Event(event)) = cursor.current() {
+                    let mut values = EventValues::default();
+                    values.copy_from(&event).unwrap();
+                    events.push(format!("{:?} {} {values:?}", event.clock, event.name()));
+                    place = cursor.resume_point();
+                }
+            }
+            ends.push(place);
+        }
+    }
+    (events, ends)
+}
+
+/// The rest of a file is read without its beginning.
+#[test]
+fn reading_continues_where_it_ended() {
+    for name in [
+        "hello-jsonl/requests.jsonl",
+        "hello-xtrace/proxy.reports",
+        "hello-fuchsia/boot.log",
+        "hello-fxt/frames.fxt",
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(Path::new(name).file_name().unwrap());
+        let bytes = fs::read(example(name)).unwrap();
+        let mut options = OpenOptions::default();
+        (options.read.growing, options.read.unsorted) = (true, true);
+        let all = {
+            let session = ichnos::open([example(name)], &options).unwrap();
+            read_on(&session, &[]).0
+        };
+        options.read.kept = Kept::enabled();
+        let (mut found, mut places) = (Vec::new(), Vec::new());
+        let begin = bytes.len() * 3 / 4;
+        append(&path, &bytes[..begin]);
+        let mut rest = bytes[begin..].chunks(bytes.len() / 40 + 1);
+        loop {
+            let session = ichnos::open([&path], &options).unwrap();
+            let (events, ends) = read_on(&session, &places);
+            found.extend(events);
+            let ends = ends.into_iter().enumerate();
+            places = ends.map(|(number, end)| end.or_else(|| places.get(number)?.clone())).collect();
+            match rest.next() {
+                Some(piece) => append(&path, piece),
+                None => break,
+            }
+        }
+        found.sort_unstable();
+        let mut all = all;
+        all.sort_unstable();
+        assert_eq!(found, all, "{name}");
+    }
 }
 
 /// When it is stopped, paths without a trace do not matter.

@@ -34,6 +34,12 @@ impl LiveTrace {
     ) -> Self {
         Self { format, name: name.into(), stream, feed: Mutex::new(Some(feed)), options }
     }
+
+    /// Returns the data stream that describes the input, and the feed unless a cursor reads it.
+    #[must_use]
+    pub fn into_parts(self) -> (Arc<DataStream>, Option<Box<dyn LiveFeed>>) {
+        (self.stream, self.feed.into_inner().ignore_poison())
+    }
 }
 
 impl OpenedTrace for LiveTrace {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::class::Scope;
 use crate::clock::ClockValue;
-use crate::cursor::{Checkpoint, Cursor, ExcludedClasses, Head};
+use crate::cursor::{Checkpoint, Cursor, ExcludedClasses, Head, ResumePoint};
 use crate::decode::DecodeLimits;
 use crate::event::EventCounts;
 use crate::field::Skip;
@@ -315,6 +315,10 @@ impl<S: Source> Cursor for SourceCursor<S> {
             CurrentMessage::Nothing => false,
         };
         if is_event { self.source.position() } else { None }
+    }
+
+    fn resume_point(&self) -> Option<ResumePoint> {
+        if self.record.messages.is_empty() { self.source.resume_point() } else { None }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::cursor::{BoxedCursor, MessageKind, StreamCursor};
+use crate::cursor::{BoxedCursor, MessageKind, ResumePoint, StreamCursor};
 use crate::live::LiveOptions;
 use crate::message::Damage;
 use crate::trace::{DataStream, FileDiagnostic, Trace};
@@ -233,6 +233,15 @@ pub trait OpenedTrace: Send + Sync {
         let mut cursor = self.cursor(stream, Window::default())?;
         skip_events(&mut *cursor, events);
         Some(cursor)
+    }
+
+    /// Creates a cursor for the data stream with this index, from a place in a shorter version of its file, without
+    /// `events` more events. If `sorts`, a trace opened in file order may sort the remaining events by time. `None` if the
+    /// place is of another trace: traces of a growing file can be the same, see
+    /// [`Cursor::resume_point`](crate::Cursor::resume_point).
+    fn cursor_at(&self, stream: usize, place: &ResumePoint, events: u64, sorts: bool) -> Option<BoxedCursor> {
+        let _ = (stream, place, events, sorts);
+        None
     }
 }
 

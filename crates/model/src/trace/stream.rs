@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::lazy::Lazy;
+use super::trace_symbols::TraceSymbols;
 use crate::class::{DataStreamClass, DynamicClasses, EventRecordClass, TraceClass};
 use crate::clock::ClockClass;
 use crate::locks::IgnorePoison as _;
@@ -34,7 +35,7 @@ pub struct Trace {
     /// Call stacks: fields with the meaning [`Stack`](crate::meaning::Meaning::Stack) contain their numbers.
     pub stacks: StackTable,
     /// Names for stack addresses.
-    symbols: Lazy<Symbols>,
+    symbols: TraceSymbols,
     /// Call stacks of data stream classes with separate stack numbers.
     own_stacks: Vec<OwnStacks>,
     /// Index into `own_stacks`, if any, by data stream class.
@@ -58,7 +59,7 @@ impl Trace {
         let dynamic = dynamic.collect();
         let keys = StreamKeys::default();
         let stacks = StackTable::default();
-        let symbols = Lazy::default();
+        let symbols = TraceSymbols::default();
         let (name, path) = (name.into(), String::new());
         let (own_stacks, own_stacks_of) = (Vec::new(), vec![None; class.data_streams.len()]);
         let reader_data = ReaderData::default();
@@ -167,8 +168,14 @@ impl Trace {
         self.symbols.set(load);
     }
 
+    /// Sets the function that returns the code address names so far, for a trace that is still arriving. Only the first
+    /// call counts.
+    pub fn set_arriving_symbols(&self, lookup: impl Fn() -> Arc<Symbols> + Send + Sync + 'static) {
+        self.symbols.set_arriving(lookup);
+    }
+
     /// Returns code address names; empty if the reader does not know any.
-    pub fn symbols(&self) -> &Symbols {
+    pub fn symbols(&self) -> Arc<Symbols> {
         self.symbols.get()
     }
 
@@ -196,7 +203,7 @@ impl Trace {
         table: StackTable,
         load: impl Fn() -> Symbols + Send + Sync + 'static,
     ) {
-        let symbols = Lazy::default();
+        let symbols = TraceSymbols::default();
         symbols.set(load);
         for class in data_stream_classes {
             if let Some(own) = self.own_stacks_of.get_mut(class) {
@@ -253,7 +260,7 @@ impl fmt::Debug for ReaderData {
 #[derive(Debug)]
 struct OwnStacks {
     table: StackTable,
-    symbols: Lazy<Symbols>,
+    symbols: TraceSymbols,
 }
 
 /// Call stacks for a data stream. Its fields refer to them by number.
@@ -261,13 +268,13 @@ struct OwnStacks {
 pub struct CallStacks<'a> {
     /// Stack table.
     pub table: &'a StackTable,
-    symbols: &'a Lazy<Symbols>,
+    symbols: &'a TraceSymbols,
 }
 
 impl<'a> CallStacks<'a> {
     /// Returns the names for stack addresses; see [`Trace::symbols`].
     #[must_use]
-    pub fn symbols(&self) -> &'a Symbols {
+    pub fn symbols(&self) -> Arc<Symbols> {
         self.symbols.get()
     }
 }

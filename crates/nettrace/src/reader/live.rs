@@ -14,6 +14,7 @@ use super::index::{NettraceIndex, content};
 use super::index_builder::MetadataRows;
 use super::nettrace_options::NettraceOptions;
 use super::source::EventSource;
+use super::symbols::{ArrivingSymbols, SharedNames};
 use super::trace_file::FileState;
 use super::{MOST_STACKS, NettraceOpenError, rundown};
 use crate::container::LOOK_AHEAD;
@@ -29,7 +30,7 @@ const MOST_WAITING: u64 = 32 << 20;
 /// events wait ([`release_waiting`](Self::release_waiting)).
 ///
 /// The trace declares no event record classes: each is [found](Trace::dynamic_classes) with its first event. Addresses
-/// have no names. Only version 4 is read, the version that .NET sends.
+/// have the names of the methods in the events so far. Only version 4 is read, the version that .NET sends.
 ///
 /// ```
 /// use ichnos_nettrace::{LiveNettrace, LiveState, NettraceOptions};
@@ -53,6 +54,8 @@ pub struct LiveNettrace {
     is_ended: bool,
     reader: Option<GrowingReader>,
     refusal: Option<NettraceOpenError>,
+    /// Names of code addresses.
+    names: SharedNames,
 }
 
 /// State of a [`LiveNettrace`].
@@ -79,8 +82,17 @@ impl LiveNettrace {
     #[must_use]
     pub fn new(name: &str, options: &NettraceOptions, recorded: Vec<(String, Value)>) -> Self {
         let (name, options) = (name.to_owned(), options.clone());
-        let (staged, reader) = (Vec::new(), None);
-        Self { name, options, recorded, staged, awaited: 0, is_ended: false, reader, refusal: None }
+        let (staged, reader, names) = (Vec::new(), None, SharedNames::default());
+        Self { name, options, recorded, staged, awaited: 0, is_ended: false, reader, refusal: None, names }
+    }
+
+    /// Learns the names of methods from another recording of the same process, for example one that only lists them.
+    pub fn learn_names(&mut self, recording: &[u8]) {
+        let mut other =
+            Self { names: self.names.clone(), ..Self::new(&self.name, &self.options, Vec::new()) };
+        other.feed(recording);
+        other.finish();
+        while other.advance() == LiveState::Message {}
     }
 
     /// Adds bytes. Call it when no message is ready, so that few bytes are kept. The current message ends.
@@ -267,7 +279,12 @@ impl GrowingReader {
             process_names: OnceLock::new(),
             hashes_of_kinds: OnceLock::new(),
         });
-        let source = EventSource::new(&file, &stream, Window::default(), None);
+        let mut source = EventSource::new(&file, &stream, Window::default(), None);
+        let symbols = ArrivingSymbols::new(&live.names);
+        if let Some(clock) = stream.clock() {
+            stream.trace.set_arriving_symbols(symbols.lookup(clock.clone()));
+        }
+        source.symbols = Some(symbols);
         // The source must be the only owner, because the file grows.
         drop(file);
         let cursor = SourceCursor::new(stream, source, Window::default(), &options.limits);
@@ -345,6 +362,7 @@ fn add_kinds(source: &mut EventSource, record: &mut Record) {
         record.reserve_slots(found.as_ref().map_or(0, |class| class.slots));
         file.forms.push(kind.form);
         source.found.push(found);
+        source.symbols.iter_mut().for_each(|symbols| symbols.add_kind(metadata));
     }
     if let Some(error) = problem {
         let statement = || format!("{error}: events that have too many fields are shown as bytes");

@@ -21,6 +21,7 @@ use super::overrides::Overrides;
 use super::payload::{self, PayloadWidths, bytes_behind};
 use super::pending::{GAP, PendingEvent};
 use super::row_reader::{REPORTED, RowReader, UNKNOWN_THREAD};
+use super::symbols::ArrivingSymbols;
 use super::tables::{ListLabels, StackLookup, address_space, intern_stack};
 use super::trace_file::FileState;
 use crate::{Fault, Rule, Version};
@@ -43,6 +44,8 @@ pub(super) struct EventSource {
     raw: Option<Arc<DynamicClass>>,
     /// Classes by event kind, in a stream that is still arriving. Files declare their classes.
     pub(super) found: Vec<Option<Arc<DynamicClass>>>,
+    /// Names of code addresses, in a stream that is still arriving.
+    pub(super) symbols: Option<ArrivingSymbols>,
     context: ContextMembers,
     frames: Vec<u64>,
     /// File range of the current or last segment, if segments are delivered as packets.
@@ -63,6 +66,7 @@ impl EventSource {
             class: 0,
             raw: None,
             found: Vec::new(),
+            symbols: None,
             context: ContextMembers::default(),
             frames: Vec::new(),
             segment: 0..0,
@@ -150,6 +154,9 @@ impl EventSource {
     fn make_event(&mut self, record: &mut Record) {
         if self.are_threads_indexes() {
             self.check_references();
+        }
+        if let Some(symbols) = &mut self.symbols {
+            symbols.add(self.entry.class, self.entry.timestamp, payload_of(&self.rows.file, &self.entry));
         }
         let stack = if self.entry.stack == 0 { None } else { self.stack(&record.stream) };
         self.write_context(stack, record);

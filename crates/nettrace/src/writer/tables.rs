@@ -412,9 +412,9 @@ impl WrittenStacks {
     /// Records the function names in a stack.
     fn name(&mut self, stream: &DataStream, stack: u32, process: Option<u64>, time: Option<i128>) {
         let stacks = stream.stacks();
+        let symbols = stacks.symbols();
         for (frame, address) in stacks.table.frames(stack).iter().zip(&self.frames) {
-            let resolve =
-                |address| stacks.symbols().resolve(frame.address_space, address, time.unwrap_or(i128::MAX));
+            let resolve = |address| symbols.resolve(frame.address_space, address, time.unwrap_or(i128::MAX));
             let resolved = frame.address.and_then(resolve);
             let symbol = resolved.map(|resolved| resolved.symbol).filter(|symbol| symbol.name.is_some());
             let of_symbol = || symbol.and_then(|symbol| symbol.name.clone());

@@ -96,6 +96,40 @@ fn recorded_files_in_chunks() {
     }
 }
 
+/// Addresses have the names that methods loaded so far have, and at the end those of the whole file.
+#[test]
+fn names_that_have_arrived() {
+    let Some(bytes) = recorded("runtime/net10.0-small.nettrace") else { return };
+    let file = NettraceFile::open("file", bytes.clone().into(), &NettraceOptions::default()).unwrap();
+    let mut live = LiveNettrace::new("file", &NettraceOptions::default(), Vec::new());
+    let mut rest = &bytes[..];
+    loop {
+        match live.advance() {
+            LiveState::Message => {}
+            LiveState::Waiting if rest.is_empty() => live.finish(),
+            LiveState::Waiting => {
+                let (next, behind) = rest.split_at(rest.len().min(100_000));
+                live.feed(next);
+                rest = behind;
+            }
+            LiveState::End => break,
+        }
+    }
+    let (found, expected) = (live.stream().unwrap().trace.symbols(), file.trace().symbols());
+    assert!(expected.len() > 100, "{}", expected.len());
+    // The last names can be indexed later.
+    let begin = std::time::Instant::now();
+    let mut found = found;
+    while found.len() < expected.len() && begin.elapsed() < std::time::Duration::from_secs(60) {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        found = live.stream().unwrap().trace.symbols();
+    }
+    let names = |symbols: &ichnos_model::stack::Symbols| -> Vec<String> {
+        symbols.iter().map(|(space, symbol)| format!("{space} {symbol:?}")).collect()
+    };
+    assert_eq!(names(&found), names(&expected));
+}
+
 #[test]
 fn random_files_in_chunks() {
     cases(300, |random| {

@@ -96,6 +96,11 @@ impl EventMaker {
         }
     }
 
+    /// Returns the trace.
+    pub(super) fn trace(&self) -> &Arc<Trace> {
+        &self.trace
+    }
+
     /// Reports a broken rule if it is fatal or if all are reported.
     pub(super) fn fault(&mut self, rule: ReportRule, offset: usize, statement: impl FnOnce() -> String) {
         if rule.is_fatal() || self.check.is_some() {

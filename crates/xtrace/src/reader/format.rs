@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ichnos_io::{Format, FormatInfo, OpenedTraces, ReadFile, ReadFiles, ReadOptions, Tree};
+use ichnos_io::{Entry, Format, FormatInfo, OpenedTraces, ReadFile, ReadFiles, ReadOptions, Tree};
 use ichnos_model::Trace;
 use ichnos_model::plan::PlanError;
 use ichnos_model::source::RecordTrace;
@@ -69,6 +69,10 @@ fn open(
     operations: Option<&Arc<ReportedOperations>>,
     read: &mut ReadFiles,
 ) -> Result<Option<RecordTrace>, PlanError> {
+    let notices = read.notices.len();
+    let entries: Vec<_> = tree.files().collect();
+    let most_shapes = (MOST_SHAPES / entries.len().max(1)).clamp(FEWEST_SHAPES, MOST_SHAPES_OF_FILE);
+    let files: Vec<_> = entries.into_iter().map(|entry| read_reports(tree, entry, options, read)).collect();
     let class = class::trace_class(&options.clock_offsets);
     let class = class.ok_or_else(|| PlanError::ClockOffset("timestamp".to_owned()))?;
     let mut trace = Trace::with_class_map(class, "", &options.limits, options.class_map.as_ref())?;
@@ -76,34 +80,23 @@ fn open(
     if let Some(dynamic) = trace.dynamic_classes(0) {
         dynamic.describe_with(class::class_of);
     }
-    let trace = Arc::new(trace);
+    let kept = options.kept.trace(&tree.name, 0, trace);
+    let trace = Arc::clone(kept.trace());
     let mut opened = RecordTrace::new("xtrace", Arc::clone(&trace), &options.limits).with_dynamic_classes();
-    let entries: Vec<_> = tree.files().collect();
-    let most_shapes = (MOST_SHAPES / entries.len().max(1)).clamp(FEWEST_SHAPES, MOST_SHAPES_OF_FILE);
-    let notices = read.notices.len();
     let mut is_empty = true;
-    for entry in entries {
-        // Checked first, because a collector can end while the file is being read.
-        let is_growing = options.growing || entry.is_being_collected();
-        let file = read.read(tree, entry, |_| recognize(entry, options));
+    for (number, file) in files.into_iter().enumerate() {
         let Some(ReadFile { name, bytes, form }) = file else { continue };
         is_empty = false;
-        // A partially written report is not read yet.
-        let whole = match form {
-            ReportForm::Text if is_growing => end_of_whole_reports(&bytes),
-            _ => bytes.len(),
-        };
-        let bytes = bytes.slice(0..whole);
+        let Some(stream) = kept.stream(number, 0, None, &name) else { continue };
         let (trace, file) = (Arc::clone(&trace), Arc::<str>::from(&*name));
         let check = operations.map(|operations| CheckState::new(operations, &file));
-        opened = opened.with_stream(0, &name, bytes.len() as u64, move || {
-            ReportSource::new(
-                &file,
-                &bytes,
-                form,
-                EventMaker::new(Arc::clone(&trace), check.clone(), most_shapes),
-            )
-        });
+        let length = bytes.len() as u64;
+        let make = move || {
+            let maker = EventMaker::new(Arc::clone(&trace), check.clone(), most_shapes);
+            ReportSource::new(&file, &bytes, form, maker)
+        };
+        let begin = make.clone();
+        opened = opened.with_growing_stream(stream, length, begin, move |place| make().resumed(place));
     }
     for damage in std::mem::take(&mut read.damage) {
         opened = opened.with_damage(damage);
@@ -111,6 +104,25 @@ fn open(
     }
     let is_repeated = is_empty && read.notices.len() > notices;
     Ok((!is_repeated).then_some(opened))
+}
+
+/// Reads a file with reports, without a report at its end that is not whole.
+fn read_reports(
+    tree: &Tree,
+    entry: &Entry,
+    options: &ReadOptions,
+    read: &mut ReadFiles,
+) -> Option<ReadFile<ReportForm>> {
+    // Checked first, because a collector can end while the file is being read.
+    let is_growing = options.growing || entry.is_being_collected();
+    let ReadFile { name, bytes, form } = read.read(tree, entry, |_| recognize(entry, options))?;
+    let whole = match form {
+        ReportForm::Text if is_growing => end_of_whole_reports(&bytes),
+        _ => bytes.len(),
+    };
+    let bytes = bytes.slice(0..whole);
+    options.kept.note(&name, &bytes);
+    Some(ReadFile { name, bytes, form })
 }
 
 /// Returns the end of the last report that an empty line follows.

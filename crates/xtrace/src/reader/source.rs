@@ -4,9 +4,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ichnos_io::Bytes;
-use ichnos_model::Source;
+use ichnos_model::cursor::ResumePoint;
 use ichnos_model::message::{BrokenRule, Damage, DamageKind, DataPosition};
 use ichnos_model::source::{NextRecord, Record};
+use ichnos_model::{Source, Trace};
 
 use super::event_maker::{EventMaker, shorten};
 use crate::report::{JsonReports, LineBuffer, Part, ReportFault, ReportRule, Reports};
@@ -67,7 +68,15 @@ pub(super) struct ReportSource {
     refused: Option<(usize, DamageKind)>,
 }
 
+/// Place between two reports.
 #[derive(Debug)]
+struct ReportPlace {
+    trace: Arc<Trace>,
+    position: ReportPosition,
+    reports: u64,
+}
+
+#[derive(Clone, Debug)]
 enum ReportPosition {
     Text(usize),
     Json(JsonReports),
@@ -91,6 +100,20 @@ impl ReportSource {
             is_loss_told: false,
             refused: None,
         }
+    }
+
+    /// Continues at a place of another source for the same trace. `None` if the place is of another trace.
+    pub(super) fn resumed(mut self, place: &ResumePoint) -> Option<Self> {
+        let place: &ReportPlace = place.get()?;
+        if !Arc::ptr_eq(&place.trace, self.maker.trace()) {
+            return None;
+        }
+        self.position = place.position.clone();
+        self.reports = place.reports;
+        if let ReportPosition::Text(at) = self.position {
+            self.released = at;
+        }
+        Some(self)
     }
 
     /// Reads the next report or damage. Returns `false` at the end.
@@ -253,6 +276,14 @@ impl Source for ReportSource {
 
     fn is_ordered(&self) -> bool {
         false
+    }
+
+    fn resume_point(&self) -> Option<ResumePoint> {
+        if self.is_waiting || self.refused.is_some() || !self.maker.faults.is_empty() {
+            return None;
+        }
+        let trace = Arc::clone(self.maker.trace());
+        Some(ResumePoint::new(ReportPlace { trace, position: self.position.clone(), reports: self.reports }))
     }
 
     fn has_fitting_events(&self) -> bool {

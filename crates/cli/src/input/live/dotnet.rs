@@ -16,17 +16,19 @@ pub(super) fn open(
     target: &str,
     args: &LiveArgs,
     read: &ReadOptions,
+    has_stacks: bool,
     live: &LiveOptions,
 ) -> Result<Box<dyn OpenedTrace>, Failure> {
     let profiles: Vec<&str> = args.profile.iter().map(String::as_str).collect();
     let providers: Vec<&str> = args.providers.iter().map(String::as_str).collect();
     let mut providers =
         Providers::new(&profiles, &providers).map_err(|error| Failure::new(error.to_string()))?;
-    // Methods are not named while the process runs.
+    // It would only come at the end.
     providers.set_rundown(Rundown::Omitted);
     let mut dotnet = DotnetOptions::default();
     dotnet.session.providers = providers;
     dotnet.reading = read.into();
+    dotnet.names_methods = has_stacks;
     let input = dotnet::open(target, &dotnet, &live.arrivals);
     let input = input.map_err(|error| {
         let help = match &error {

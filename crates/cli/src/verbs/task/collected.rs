@@ -35,7 +35,7 @@ fn directory(args: &TaskReading) -> Option<&Path> {
     let [path] = &reading.paths[..] else { return None };
     let is_plain = reading.from.is_none() && !reading.strict;
     let is_whole =
-        is_plain && reading.manifest.is_none() && reading.listen.is_none() && reading.offset.is_empty();
+        is_plain && reading.manifest.is_none() && reading.listen.is_empty() && reading.offset.is_empty();
     let has_window = selecting.begin.is_some() || selecting.end.is_some() || selecting.timerange.is_some();
     let selects = !selecting.stream.is_empty()
         || !selecting.event.is_empty()

@@ -63,8 +63,11 @@ impl HomeStream {
         Arc::ptr_eq(&self.stream, &self.source)
     }
 
-    /// Returns the dynamic class of an event in the trace of the delivered data stream.
+    /// Returns the dynamic class of an event in the trace of the delivered data stream. `None` if it has the same.
     fn class_of(&mut self, index: usize) -> Option<Arc<DynamicClass>> {
+        if Arc::ptr_eq(&self.stream.trace, &self.source.trace) {
+            return None;
+        }
         let index = index.checked_sub(self.source.class().event_records.len())?;
         if let Some(Some(known)) = self.classes.get(index) {
             return Some(Arc::clone(known));
@@ -86,7 +89,7 @@ impl HomeStream {
     /// if it cannot be decoded.
     fn with_stacks(&mut self, event: &Event<'_>, class: Option<&Arc<DynamicClass>>) -> Option<EventValues> {
         let members: Vec<MemberIndex> = event.class.meanings.members(Meaning::Stack).collect();
-        if members.is_empty() {
+        if members.is_empty() || Arc::ptr_eq(&self.stream.trace, &self.source.trace) {
             return None;
         }
         let stream = Arc::clone(&self.stream);

@@ -1,6 +1,6 @@
 //! Cursor over the new messages of a data stream.
 
-use ichnos_model::cursor::{BoxedCursor, Cursor, Head, MessageKind};
+use ichnos_model::cursor::{BoxedCursor, Cursor, Head, MessageKind, ResumePoint};
 use ichnos_model::message::Message;
 use ichnos_model::trace::skip_events;
 use ichnos_model::{OpenedTrace, Window};
@@ -29,7 +29,8 @@ impl FollowCursor {
         if position.time(trace, stream).is_some() {
             return Self::new(trace, stream, position, left);
         }
-        let cursor = trace.cursor_after(stream, position.events)?;
+        let cursor = position.cursor(trace, stream, true);
+        let cursor = cursor.or_else(|| trace.cursor_after(stream, position.events))?;
         Some(Self { cursor, is_waiting: false, left, has_ended: left == Some(0) })
     }
 
@@ -47,11 +48,14 @@ impl FollowCursor {
                 let is_waiting = skip_time(&mut cursor, time, count);
                 (cursor, is_waiting)
             }
-            None => {
-                let mut cursor = trace.cursor(stream, Window::default())?;
-                skip_events(&mut *cursor, position.events);
-                (cursor, false)
-            }
+            None => match position.cursor(trace, stream, false) {
+                Some(cursor) => (cursor, false),
+                None => {
+                    let mut cursor = trace.cursor(stream, Window::default())?;
+                    skip_events(&mut *cursor, position.events);
+                    (cursor, false)
+                }
+            },
         };
         Some(Self { cursor, is_waiting, left, has_ended: left == Some(0) })
     }
@@ -74,6 +78,13 @@ fn skip_time(cursor: &mut BoxedCursor, time: i128, count: u64) -> bool {
         cursor.advance();
     }
     false
+}
+
+impl FollowCursor {
+    /// Returns the place after the current message, from which reading can continue later.
+    pub(super) fn place(&self) -> Option<ResumePoint> {
+        self.cursor.resume_point()
+    }
 }
 
 impl Cursor for FollowCursor {

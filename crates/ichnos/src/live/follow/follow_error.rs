@@ -12,6 +12,9 @@ pub enum FollowError {
     /// The [stop flag](ichnos_model::live::LiveOptions::stop) was set before there was a trace.
     #[error("stopped before there was a trace")]
     Stopped,
+    /// There is no trace yet, but other inputs of the paths are read.
+    #[error("there is no trace yet")]
+    GoesOn,
     /// Files in the format are read once, which needs their own path.
     #[error("{0} files that are compressed or in a directory cannot be followed: name the uncompressed file")]
     ReadOnce(&'static str),

@@ -1,10 +1,12 @@
 //! Data streams of growing files, and how far they were delivered.
 
-use std::fs::{self, Metadata};
+use std::fs::{self, File, Metadata};
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ichnos_model::cursor::MessageKind;
+use ichnos_io::FilePrint;
+use ichnos_model::cursor::{BoxedCursor, MessageKind, ResumePoint};
 use ichnos_model::trace::StreamSummary;
 use ichnos_model::{DataStream, OpenedTrace, Window};
 
@@ -72,6 +74,17 @@ impl FollowedFile {
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
+}
+
+/// Describes the first bytes of a file. Returns `None` if they cannot be read.
+fn print_of(path: &Path, length: usize) -> Option<FilePrint> {
+    let part = FilePrint::part_length(length);
+    let (mut first, mut last) = (vec![0; part], vec![0; part]);
+    let mut file = File::open(path).ok()?;
+    file.read_exact(&mut first).ok()?;
+    file.seek(SeekFrom::Start((length - part) as u64)).ok()?;
+    file.read_exact(&mut last).ok()?;
+    Some(FilePrint::of_parts(length, &first, &last))
 }
 
 /// Maximum number of files by which a data stream is recognized.
@@ -150,6 +163,10 @@ pub(super) struct StreamPosition {
     /// Number of events before the last damage of the previous look, plus 1.
     pub(super) seen_damage: u64,
     pub(super) file: Option<FollowedFile>,
+    /// Place at or before the position, with its number of events.
+    pub(super) place: Option<(ResumePoint, u64)>,
+    /// Content of `file`.
+    pub(super) print: Option<FilePrint>,
     /// Devices and numbers of its files.
     pub(super) files: Vec<(u64, u64)>,
 }
@@ -163,6 +180,24 @@ impl StreamPosition {
     /// Returns the time of the last event and the number of events at this time, if a cursor can start there.
     pub(super) fn time(&self, trace: &dyn OpenedTrace, stream: usize) -> Option<(i128, u64)> {
         self.last.filter(|_| trace.split_points(stream, u64::MAX).is_some())
+    }
+
+    /// Returns a cursor after the last event, if reading can continue from a place in the same trace.
+    pub(super) fn cursor(&self, trace: &dyn OpenedTrace, stream: usize, sorts: bool) -> Option<BoxedCursor> {
+        let (place, events) = self.place.as_ref()?;
+        trace.cursor_at(stream, place, self.events.checked_sub(*events)?, sorts)
+    }
+
+    /// Notes the content of the only file, which is not compressed. Returns `true` if other content has replaced it.
+    pub(super) fn note_content(&mut self, path: &Path, now: &FollowedFile) -> bool {
+        let is_grown = self.file.is_some_and(|before| before.bytes < now.bytes);
+        let is_replaced = self.print.is_some_and(|print| {
+            is_grown && print_of(path, print.length()).is_some_and(|found| found != print)
+        });
+        if self.print.is_none() || self.file.is_none_or(|before| before.bytes != now.bytes) {
+            self.print = usize::try_from(now.bytes).ok().and_then(|length| print_of(path, length));
+        }
+        is_replaced
     }
 
     /// Returns `true` if the data stream must be read from its start: its file was replaced or has shrunk, or it ends
@@ -182,6 +217,18 @@ impl StreamPosition {
         self.file.zip(file).is_some_and(|(before, now)| {
             (before.device, before.number) != (now.device, now.number) || now.bytes < before.bytes
         })
+    }
+
+    /// Moves to the start of the data stream.
+    pub(super) fn begin_again(&mut self) {
+        *self = Self { print: self.print, ..Self::default() };
+    }
+
+    /// Keeps a place at this position.
+    pub(super) fn keep(&mut self, place: Option<ResumePoint>) {
+        if let Some(place) = place {
+            self.place = Some((place, self.events));
+        }
     }
 
     /// Adds an event.

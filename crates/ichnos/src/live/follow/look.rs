@@ -68,6 +68,8 @@ struct SeenStream {
     key: StreamKey,
     /// Its only file.
     file: Option<FollowedFile>,
+    /// Path of this file, if the file contains the data as they are.
+    path: Option<PathBuf>,
     /// Devices and numbers of its files.
     files: Vec<(u64, u64)>,
 }
@@ -89,11 +91,13 @@ impl Delivered {
         let (mut found, mut changes) = (Vec::new(), Vec::new());
         let seen = self.see(&session, at);
         self.take_moved(&seen, &mut changes);
-        for SeenStream { trace: index, number, summary, key, file, files } in seen {
+        for SeenStream { trace: index, number, summary, key, file, path, files } in seen {
             let Some(trace) = session.traces().get(index) else { continue };
             let position = self.positions.entry(key.clone()).or_default();
-            if position.is_obsolete(trace.as_ref(), number, &summary, file) {
-                *position = StreamPosition::default();
+            let is_replaced =
+                path.zip(file.as_ref()).is_some_and(|(path, file)| position.note_content(&path, file));
+            if is_replaced || position.is_obsolete(trace.as_ref(), number, &summary, file) {
+                position.begin_again();
                 // It begins again.
                 changes.extend(self.streams.remove(&key).map(StreamChange::End));
             }
@@ -134,18 +138,18 @@ impl Delivered {
                 let (path, first) = all.first().cloned().unzip();
                 let file = first.filter(|_| summary.files.len() == 1 || matches!(at, LookAt::Gone(..)));
                 let mut key = StreamKey::new(trace.as_ref(), &summary, file.as_ref());
-                if let Some((path, file)) = path.zip(file)
-                    && key.is_of_file()
-                    && !matches!(at, LookAt::Gone(..))
-                {
-                    self.held.hold(&path, &file);
+                let is_held = key.is_of_file() && !matches!(at, LookAt::Gone(..));
+                let held = path.zip(file).filter(|_| is_held);
+                if let Some((path, file)) = &held {
+                    self.held.hold(path, file);
                 }
+                let path = held.filter(|(_, file)| file.bytes() >= summary.bytes).map(|(path, _)| path);
                 let ordinal = ordinals.entry(key.clone()).or_default();
                 key.ordinal = *ordinal;
                 *ordinal += 1;
                 let identified = all.iter().filter(|(_, file)| file.is_identified());
                 let files = identified.map(|(_, file)| file.identity()).collect();
-                seen.push(SeenStream { trace: index, number, summary, key, file, files });
+                seen.push(SeenStream { trace: index, number, summary, key, file, path, files });
                 number += 1;
             });
         }

@@ -1,18 +1,21 @@
 //! .NET files that grow, read once from their start.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ichnos_io::ReadOptions;
+use ichnos_io::{Bytes, FilePrint, Tree, TreeOptions};
+use ichnos_model::DataStream;
 use ichnos_model::live::{LiveFeed, LiveOptions, LivePoll, LiveTrace};
 use ichnos_model::message::Message;
 
 use super::follow_error::FollowError;
+use super::input_state::InputState;
 use super::known_stream::FollowedFile;
 use super::spooled_pipe::SpooledPipe;
+use crate::OpenOptions;
 use crate::nettrace::{LiveNettrace, LiveState, NettraceOptions};
 
 /// Start of .NET files.
@@ -24,37 +27,114 @@ const STEP: usize = 256 << 10;
 /// Time without growth after which a flush of the runtime is complete, so that its events are delivered.
 const FLUSH_END: Duration = Duration::from_millis(300);
 
-/// Time between two looks at a file without its start.
+/// Time between two looks at a file without its start, and at a compressed file.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Returns `true` if the file at a path is a .NET file, or will be one.
-pub(super) fn is_nettrace(path: &Path) -> bool {
-    let mut beginning = [0; MAGIC.len()];
-    match File::open(path).and_then(|mut file| file.read_exact(&mut beginning)) {
-        Ok(()) => beginning == MAGIC,
-        Err(_) => path.extension().is_some_and(|extension| extension == "nettrace"),
+pub(super) fn is_nettrace(path: &Path, options: &OpenOptions) -> bool {
+    match FileStart::read(path, &options.tree()) {
+        Some(FileStart::Plain | FileStart::Packed) => true,
+        Some(FileStart::Other) => false,
+        None => path.extension().is_some_and(|extension| extension == "nettrace"),
     }
 }
 
-/// Returns `true` if a path names another file than the opened one.
-fn is_other(path: &Path, file: &File) -> io::Result<bool> {
-    // It can have no name any more, or a new one.
-    let Ok(found) = path.metadata() else { return Ok(false) };
-    let [found, opened] = [found, file.metadata()?].map(|metadata| FollowedFile::new(&metadata));
-    Ok(found.is_identified() && found.identity() != opened.identity())
+/// Kind of a file by its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FileStart {
+    /// .NET file.
+    Plain,
+    /// Compressed .NET file.
+    Packed,
+    Other,
+}
+
+impl FileStart {
+    /// Reads the start of a file. Returns `None` if it is too short.
+    pub(super) fn read(path: &Path, options: &TreeOptions) -> Option<Self> {
+        let mut beginning = [0; MAGIC.len()];
+        File::open(path).and_then(|mut file| file.read_exact(&mut beginning)).ok()?;
+        if beginning == MAGIC {
+            return Some(Self::Plain);
+        }
+        if !Tree::is_packed(&beginning) {
+            return Some(Self::Other);
+        }
+        let mut options = options.clone();
+        options.beginning = Some(MAGIC.len() as u64);
+        match unpacked(path, &options).ok()? {
+            Some(bytes) if bytes.len() < MAGIC.len() => None,
+            Some(bytes) if bytes.starts_with(MAGIC) => Some(Self::Packed),
+            _ => Some(Self::Other),
+        }
+    }
+}
+
+/// Unpacks a compressed file, as far as it is there. Returns `None` for an archive.
+fn unpacked(path: &Path, options: &TreeOptions) -> io::Result<Option<Bytes>> {
+    let tree = Tree::open_with(path, options).map_err(io::Error::other)?;
+    match tree.entries.as_slice() {
+        [entry] if entry.is_compressed_file() => entry.read().map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// Content of a growing file.
+enum NettraceContent {
+    /// The file does not exist yet.
+    Missing,
+    Plain(File),
+    /// A compressed file, which is unpacked again when it has changed.
+    Packed {
+        state: InputState,
+        looked: Instant,
+    },
+}
+
+/// The first and the last bytes that were read, to notice that a file has other content now.
+#[derive(Debug, Default)]
+struct ReadBytes {
+    count: usize,
+    first: Vec<u8>,
+    last: Vec<u8>,
+}
+
+impl ReadBytes {
+    fn add(&mut self, bytes: &[u8]) {
+        self.count += bytes.len();
+        let most = FilePrint::part_length(usize::MAX);
+        let missing = most.saturating_sub(self.first.len());
+        self.first.extend_from_slice(bytes.get(..missing).unwrap_or(bytes));
+        self.last.extend_from_slice(bytes);
+        self.last.drain(..self.last.len().saturating_sub(most));
+    }
+
+    /// Returns `true` if the file still begins with these bytes.
+    fn are_in(&self, file: &mut File) -> io::Result<bool> {
+        let (mut first, mut last) = (vec![0; self.first.len()], vec![0; self.last.len()]);
+        file.seek(SeekFrom::Start(0))?;
+        file.read_exact(&mut first)?;
+        file.seek(SeekFrom::Start((self.count - last.len()) as u64))?;
+        file.read_exact(&mut last)?;
+        Ok(first == self.first && last == self.last)
+    }
 }
 
 /// Events of a growing .NET file.
 pub(super) struct NettraceFeed {
+    name: String,
+    options: NettraceOptions,
+    tree: TreeOptions,
     live: LiveNettrace,
     path: PathBuf,
-    file: Option<File>,
-    /// Number of bytes that were read.
-    read: u64,
+    content: NettraceContent,
+    read: ReadBytes,
     /// Last time at which the file had grown.
     grown: Instant,
     pipe: Option<SpooledPipe>,
     is_stopped: bool,
+    /// `true` if the file has other content now, which is read after the rest of the former content.
+    is_replaced: bool,
     problem: Option<String>,
 }
 
@@ -64,23 +144,14 @@ impl NettraceFeed {
         path: &Path,
         name: &str,
         pipe: Option<SpooledPipe>,
-        options: &ReadOptions,
+        options: &OpenOptions,
         live: &LiveOptions,
     ) -> Result<LiveTrace, FollowError> {
-        let reader = LiveNettrace::new(name, &NettraceOptions::from(options), Vec::new());
-        let mut feed = Self {
-            live: reader,
-            path: path.to_owned(),
-            file: None,
-            read: 0,
-            grown: Instant::now(),
-            pipe,
-            is_stopped: false,
-            problem: None,
-        };
+        let mut feed = Self::new(path, name, options);
+        feed.pipe = pipe;
         let stream = loop {
-            if let Some(stream) = feed.live.stream() {
-                break Arc::clone(stream);
+            if let Some(stream) = feed.begin() {
+                break stream;
             }
             if let Some(problem) = feed.failure() {
                 return Err(FollowError::Nettrace { path: name.to_owned(), problem });
@@ -88,24 +159,55 @@ impl NettraceFeed {
             if live.is_stopped() {
                 return Err(FollowError::Stopped);
             }
-            if !feed.receive() {
-                if feed.has_ended() {
-                    feed.live.finish();
-                } else {
-                    std::thread::sleep(LOOK);
-                }
-            }
-            feed.live.open();
+            std::thread::sleep(LOOK);
         };
         Ok(LiveTrace::new("nettrace", name, stream, Box::new(feed), live.clone()))
     }
 
+    /// Creates the feed of a file. `name` is for display.
+    pub(super) fn new(path: &Path, name: &str, options: &OpenOptions) -> Self {
+        let (tree, options) = (options.tree(), NettraceOptions::from(&options.reading_at(name)));
+        Self {
+            live: LiveNettrace::new(name, &options, Vec::new()),
+            name: name.to_owned(),
+            options,
+            tree,
+            path: path.to_owned(),
+            content: NettraceContent::Missing,
+            read: ReadBytes::default(),
+            grown: Instant::now(),
+            pipe: None,
+            is_stopped: false,
+            is_replaced: false,
+            problem: None,
+        }
+    }
+
+    /// Reads the start of the file. Returns the data stream, if it is there.
+    fn begin(&mut self) -> Option<Arc<DataStream>> {
+        while self.live.stream().is_none() && self.receive() {
+            self.live.open();
+        }
+        if self.live.stream().is_none() && self.has_ended() {
+            self.live.finish();
+            self.live.open();
+        }
+        self.live.stream().map(Arc::clone)
+    }
+
+    /// Returns `true` if the file has not grown for some time, and all events were delivered.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.grown.elapsed() >= FLUSH_END && !self.live.has_waiting()
+    }
+
     /// Reads what was appended. Returns `false` if nothing was.
     fn receive(&mut self) -> bool {
+        if self.is_replaced {
+            return false;
+        }
         match self.try_receive() {
             Ok(0) => false,
-            Ok(length) => {
-                self.read += length as u64;
+            Ok(_) => {
                 self.grown = Instant::now();
                 true
             }
@@ -117,24 +219,75 @@ impl NettraceFeed {
     }
 
     fn try_receive(&mut self) -> io::Result<usize> {
-        let file = match &mut self.file {
-            Some(file) => file,
-            None => match File::open(&self.path) {
-                Ok(file) => self.file.insert(file),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
-                Err(error) => return Err(error),
-            },
-        };
-        let mut buffer = vec![0; STEP];
+        if matches!(self.content, NettraceContent::Missing) {
+            match FileStart::read(&self.path, &self.tree) {
+                Some(FileStart::Packed) => {
+                    let state = InputState::new([]);
+                    self.content = NettraceContent::Packed { state, looked: self.grown };
+                }
+                // It is refused later.
+                Some(_) => self.content = NettraceContent::Plain(File::open(&self.path)?),
+                None => return Ok(0),
+            }
+        }
+        match &self.content {
+            NettraceContent::Packed { .. } => self.receive_packed(),
+            _ => self.receive_plain(),
+        }
+    }
+
+    fn receive_plain(&mut self) -> io::Result<usize> {
+        let NettraceContent::Plain(file) = &mut self.content else { return Ok(0) };
+        let length = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
+        if length == self.read.count {
+            // It can have no name any more, or a new one.
+            let other = self.path.metadata().ok().filter(|_| self.pipe.is_none());
+            let opened = FollowedFile::new(&file.metadata()?);
+            let other = other.map(|found| FollowedFile::new(&found)).filter(FollowedFile::is_identified);
+            self.is_replaced = other.is_some_and(|other| other.identity() != opened.identity());
+            return Ok(0);
+        }
+        if length < self.read.count || !self.read.are_in(file)? {
+            self.is_replaced = true;
+            return Ok(0);
+        }
+        let mut buffer = vec![0; STEP.min(length - self.read.count)];
         let length = file.read(&mut buffer)?;
-        if length == 0 && file.metadata()?.len() < self.read {
-            return Err(io::Error::other("the file was truncated"));
-        }
-        if length == 0 && is_other(&self.path, file)? {
-            return Err(io::Error::other("another file has its path now, and is not followed"));
-        }
-        self.live.feed(buffer.get(..length).unwrap_or_default());
+        self.take(buffer.get(..length).unwrap_or_default());
         Ok(length)
+    }
+
+    fn receive_packed(&mut self) -> io::Result<usize> {
+        let NettraceContent::Packed { state, looked } = &mut self.content else { return Ok(0) };
+        if !self.is_stopped && looked.elapsed() < LOOK && self.read.count > 0 {
+            return Ok(0);
+        }
+        *looked = Instant::now();
+        let now = InputState::new([&self.path]);
+        if std::mem::replace(state, now) == now {
+            return Ok(0);
+        }
+        let Some(bytes) = unpacked(&self.path, &self.tree)? else { return Ok(0) };
+        let former = bytes.get(self.read.count.saturating_sub(self.read.last.len())..self.read.count);
+        if !bytes.starts_with(&self.read.first) || former != Some(&self.read.last) {
+            self.is_replaced = true;
+            return Ok(0);
+        }
+        let new = bytes.get(self.read.count..).unwrap_or_default();
+        self.take(new);
+        Ok(new.len())
+    }
+
+    /// Passes bytes to the reader.
+    fn take(&mut self, bytes: &[u8]) {
+        self.read.add(bytes);
+        self.live.feed(bytes);
+    }
+
+    /// Begins with the other content of the file.
+    fn begin_again(&mut self) {
+        self.live = LiveNettrace::new(&self.name, &self.options, Vec::new());
+        (self.content, self.read, self.is_replaced) = (NettraceContent::Missing, ReadBytes::default(), false);
     }
 
     /// Returns `true` if nothing more is appended.
@@ -148,6 +301,16 @@ impl NettraceFeed {
         let pipe = || Some(self.pipe.as_ref()?.take_error()?.to_string());
         refusal.or_else(|| self.problem.clone()).or_else(pipe)
     }
+
+    /// Ends, or goes on with the other content of the file.
+    fn end(&mut self) -> Option<LivePoll> {
+        if self.is_replaced && self.problem.is_none() {
+            self.begin_again();
+            return None;
+        }
+        let is_empty = self.read.count == 0 && self.problem.is_none();
+        Some(self.failure().filter(|_| !is_empty).map_or(LivePoll::End, LivePoll::Failed))
+    }
 }
 
 impl LiveFeed for NettraceFeed {
@@ -158,7 +321,10 @@ impl LiveFeed for NettraceFeed {
                     Some(head) => return LivePoll::Message(head),
                     None => continue,
                 },
-                LiveState::End => return self.failure().map_or(LivePoll::End, LivePoll::Failed),
+                LiveState::End => match self.end() {
+                    Some(end) => return end,
+                    None => continue,
+                },
                 LiveState::Waiting => {}
             }
             // Asked first: what was appended before is then read.
@@ -166,7 +332,7 @@ impl LiveFeed for NettraceFeed {
             if self.receive() {
                 continue;
             }
-            if has_ended {
+            if has_ended || self.is_replaced {
                 self.live.finish();
             } else if self.live.has_waiting() && self.grown.elapsed() >= FLUSH_END {
                 self.live.release_waiting();

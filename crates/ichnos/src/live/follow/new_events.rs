@@ -6,6 +6,9 @@ use ichnos_model::{Cursor as _, OpenedTrace};
 use super::follow_cursor::FollowCursor;
 use super::known_stream::StreamPosition;
 
+/// Number of events between two places.
+const STRIDE: u64 = 4096;
+
 /// Result of a search for new events.
 pub(super) struct NewEvents {
     /// Number of events to deliver.
@@ -25,15 +28,24 @@ impl NewEvents {
         let Some(mut cursor) = FollowCursor::new(trace, stream, position, None) else {
             return Self { count: 0, has_more: false, after };
         };
+        // `true` if the current message is directly after an event to deliver.
+        let mut is_behind_event = false;
         while cursor.advance() {
             let Some(head) = cursor.head() else { break };
+            let was_behind_event = std::mem::take(&mut is_behind_event);
             match head.kind {
                 MessageKind::Event => {
                     found += 1;
                     if limit.is_none() {
+                        is_behind_event = true;
                         after.add(head.nanoseconds());
+                        if after.events % STRIDE == 0 {
+                            after.keep(cursor.place());
+                        }
                     }
                 }
+                // Further data will come after it.
+                MessageKind::StreamEnd if was_behind_event => after.keep(cursor.place()),
                 MessageKind::Damage => {
                     after.seen_damage = position.events.saturating_add(found).saturating_add(1);
                     if after.seen_damage > position.seen_damage {

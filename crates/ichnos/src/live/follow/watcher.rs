@@ -7,11 +7,13 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use ichnos_io::{IoError, ScanProgress};
+use ichnos_io::{IoError, Kept, ScanProgress};
 use ichnos_model::live::Arrivals;
 use ichnos_model::locks::IgnorePoison as _;
 
 use super::delivery::Delivery;
+#[cfg(target_os = "linux")]
+use super::file_watch::{FileWatch, WatchBell};
 use super::follow_options::FollowOptions;
 use super::input_state::InputState;
 use super::look::{Delivered, FoundMessages, LookAt};
@@ -19,6 +21,9 @@ use crate::{OpenError, OpenOptions, Session};
 
 /// Share of the time that opening may take.
 const SHARE: u32 = 10;
+
+/// Least time between two looks.
+const LEAST_PAUSE: Duration = Duration::from_millis(50);
 
 /// Maximum number of reported reasons for waiting.
 const MOST_REPORTS: usize = 100;
@@ -46,6 +51,7 @@ impl Inputs {
         // Later events must not be delivered before earlier ones of the same file.
         options.read.unsorted = true;
         options.read.progress = ScanProgress::default();
+        options.read.kept = Kept::enabled();
         let (state, reported) = (None, HashSet::new());
         Self {
             paths,
@@ -90,7 +96,12 @@ impl Inputs {
 
     /// Returns the time until the next look.
     pub(super) fn pause(&self) -> Duration {
-        self.follow.interval.max(self.took.saturating_mul(SHARE))
+        self.follow.interval.max(self.least_pause())
+    }
+
+    /// Returns the least time until the next look after a notification.
+    fn least_pause(&self) -> Duration {
+        LEAST_PAUSE.min(self.follow.interval).max(self.took.saturating_mul(SHARE))
     }
 
     /// Opens the paths if files have changed. Returns `None` if they have not, or if there is no trace yet.
@@ -98,12 +109,13 @@ impl Inputs {
     /// # Errors
     /// If waiting does not help.
     pub(super) fn open_changed(&mut self) -> Result<Option<Session>, OpenError> {
+        let begin = Instant::now();
         let state = InputState::new(&self.paths);
         let is_changed = self.state.replace(state) != Some(state);
         if !(std::mem::take(&mut self.is_again) || is_changed) {
+            self.took = begin.elapsed();
             return Ok(None);
         }
-        let begin = Instant::now();
         let opened = self.open();
         self.took = begin.elapsed();
         match opened {
@@ -142,6 +154,9 @@ fn can_vanish(error: &OpenError) -> bool {
 pub(super) struct FollowControl {
     state: Mutex<ControlState>,
     changed: Condvar,
+    /// Ends the wait for notifications.
+    #[cfg(target_os = "linux")]
+    bell: Option<WatchBell>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -153,16 +168,30 @@ struct ControlState {
 }
 
 impl FollowControl {
+    pub(super) fn new() -> Self {
+        Self {
+            #[cfg(target_os = "linux")]
+            bell: WatchBell::new(),
+            ..Self::default()
+        }
+    }
+
     /// Asks for the last look.
     pub(super) fn stop(&self) {
         self.state.lock().ignore_poison().is_stopped = true;
-        self.changed.notify_all();
+        self.wake();
     }
 
     /// Ends the thread.
     pub(super) fn abandon(&self) {
         self.state.lock().ignore_poison().is_abandoned = true;
+        self.wake();
+    }
+
+    fn wake(&self) {
         self.changed.notify_all();
+        #[cfg(target_os = "linux")]
+        self.bell.iter().for_each(WatchBell::ring);
     }
 
     /// Returns the time up to which everything in the files was handed over.
@@ -172,9 +201,15 @@ impl FollowControl {
 
     /// Waits until the time is over or the feed is stopped.
     fn wait(&self, time: Duration) -> ControlState {
-        let goes_on = |state: &mut ControlState| !state.is_stopped && !state.is_abandoned;
+        let goes_on = |state: &mut ControlState| state.goes_on();
         let state = self.state.lock().ignore_poison();
         *self.changed.wait_timeout_while(state, time, goes_on).ignore_poison().0
+    }
+}
+
+impl ControlState {
+    fn goes_on(&self) -> bool {
+        !self.is_stopped && !self.is_abandoned
     }
 }
 
@@ -185,6 +220,8 @@ pub(super) struct Watcher {
     deliveries: SyncSender<Result<Delivery, OpenError>>,
     control: Arc<FollowControl>,
     arrivals: Arrivals,
+    #[cfg(target_os = "linux")]
+    watch: Option<FileWatch>,
 }
 
 impl Watcher {
@@ -194,13 +231,37 @@ impl Watcher {
         control: Arc<FollowControl>,
         arrivals: Arrivals,
     ) -> Self {
-        Self { inputs, delivered: Delivered::default(), deliveries, control, arrivals }
+        Self {
+            inputs,
+            delivered: Delivered::default(),
+            deliveries,
+            control,
+            arrivals,
+            #[cfg(target_os = "linux")]
+            watch: FileWatch::new(),
+        }
+    }
+
+    /// Waits for the next look: for the pause, or until the system says that a file has changed.
+    fn wait(&mut self) -> ControlState {
+        let pause = self.inputs.pause();
+        #[cfg(target_os = "linux")]
+        if let (Some(watch), Some(bell)) = (&mut self.watch, &self.control.bell) {
+            watch.watch(&self.inputs.paths);
+            let least = self.inputs.least_pause();
+            let state = self.control.wait(least);
+            if state.goes_on() {
+                watch.wait(pause.saturating_sub(least), bell);
+            }
+            return self.control.wait(Duration::ZERO);
+        }
+        self.control.wait(pause)
     }
 
     /// Looks at the files until the feed is stopped.
     pub(super) fn run(mut self) {
         loop {
-            let state = self.control.wait(self.inputs.pause());
+            let state = self.wait();
             if state.is_abandoned {
                 break;
             }

@@ -52,7 +52,7 @@ pub(super) enum ModuleForm {
 }
 
 /// Methods and modules in a file.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Methods {
     /// Methods in file order.
     rows: Vec<MethodRow>,

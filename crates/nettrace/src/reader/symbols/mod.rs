@@ -7,6 +7,7 @@
 //! These events are delivered like all others, including their stacks. Other readers skip these stacks, which show how
 //! the runtime wrote them.
 
+mod arriving;
 mod context;
 mod mappings;
 mod methods;
@@ -17,6 +18,7 @@ use std::collections::HashMap;
 use ichnos_model::clock::ClockClass;
 use ichnos_model::stack::Symbols;
 
+pub(super) use self::arriving::{ArrivingSymbols, SharedNames};
 use self::context::{SymbolContext, SymbolTexts};
 use self::mappings::{MappingEvent, Mappings};
 use self::methods::{MethodEvent, Methods, ModuleForm};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ichnos_io::Bytes;
 use ichnos_model::field::FieldRef;
 use ichnos_model::meaning::Meaning;
-use ichnos_model::stack::{CodeKind, Resolved};
+use ichnos_model::stack::{CodeKind, Resolved, Symbols};
 use ichnos_model::{Cursor, Message, OpenedTrace, Window};
 use ichnos_testing::{cases, in_cpu_time};
 
@@ -113,15 +113,19 @@ fn open(file: Vec<u8>) -> NettraceFile {
 }
 
 /// Reads the function names at an address and a time.
-struct TestSymbols(NettraceFile);
+struct TestSymbols(NettraceFile, std::cell::OnceCell<std::sync::Arc<Symbols>>);
 
 impl TestSymbols {
+    fn new(file: NettraceFile) -> Self {
+        Self(file, std::cell::OnceCell::new())
+    }
+
     fn v4(events: &[TestEvent]) -> Self {
-        Self(open(v4(events)))
+        Self::new(open(v4(events)))
     }
 
     fn at(&self, space: u32, address: u64, time: i128) -> Option<Resolved<'_>> {
-        self.0.trace().symbols().resolve(space, address, time)
+        self.1.get_or_init(|| self.0.trace().symbols()).resolve(space, address, time)
     }
 
     fn function(&self, address: u64, time: i128) -> Option<&str> {
@@ -392,7 +396,7 @@ fn stacks(file: &NettraceFile, window: Window) -> Vec<(i128, u32)> {
 
 #[test]
 fn processes_have_their_own_addresses_and_share_the_kernel() {
-    let names = TestSymbols(open(v6()));
+    let names = TestSymbols::new(open(v6()));
     let file = &names.0;
     let found = stacks(file, Window::default());
     let [(30, one), (31, two), (60, later)] = found[..] else { panic!("{found:?}") };

@@ -1,0 +1,110 @@
+//! Names of code addresses in a stream that is still arriving.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use ichnos_model::clock::ClockClass;
+use ichnos_model::locks::IgnorePoison as _;
+use ichnos_model::stack::Symbols;
+
+use super::context::{SymbolContext, SymbolTexts};
+use super::methods::Methods;
+use super::{SymbolEvent, source};
+use crate::EventMetadata;
+
+/// Maximum size of the events that are kept, in bytes. The methods of further events have no names.
+const MOST: usize = 128 << 20;
+
+/// Multiple of the time for indexing the names that passes until the next time.
+const REST: u32 = 20;
+
+/// Names in the events so far.
+#[derive(Debug)]
+pub(in crate::reader) struct ArrivingSymbols {
+    /// Symbol information by event kind.
+    sources: Vec<SymbolEvent>,
+    names: SharedNames,
+}
+
+/// Names that several streams of one process share.
+pub(in crate::reader) type SharedNames = Arc<Mutex<ArrivedNames>>;
+
+/// Names of methods and modules.
+#[derive(Debug, Default)]
+pub(in crate::reader) struct ArrivedNames {
+    /// Payloads of the events.
+    bytes: Vec<u8>,
+    methods: Methods,
+    texts: SymbolTexts,
+    is_incomplete: bool,
+    /// Index of the names, except the latest.
+    symbols: Arc<Symbols>,
+    /// `true` if names are missing in the index.
+    has_news: bool,
+    /// End of the last indexing, and its duration.
+    indexed: Option<(Instant, Duration)>,
+}
+
+impl ArrivingSymbols {
+    /// Adds names to those of other streams.
+    pub(in crate::reader) fn new(names: &SharedNames) -> Self {
+        Self { sources: Vec::new(), names: Arc::clone(names) }
+    }
+
+    /// Adds an event kind.
+    pub(in crate::reader) fn add_kind(&mut self, metadata: &EventMetadata) {
+        self.sources.push(source(metadata));
+    }
+
+    /// Adds an event.
+    #[inline]
+    pub(in crate::reader) fn add(&mut self, kind: u32, ticks: u64, payload: &[u8]) {
+        match self.sources.get(kind as usize) {
+            Some(source @ (SymbolEvent::Method(_) | SymbolEvent::Module(_))) => {
+                self.names.lock().ignore_poison().add(*source, ticks, payload);
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns a function that returns the names so far. It is called for each call stack.
+    pub(in crate::reader) fn lookup(&self, clock: ClockClass) -> impl Fn() -> Arc<Symbols> + use<> {
+        let names = Arc::clone(&self.names);
+        move || names.lock().ignore_poison().symbols(&clock)
+    }
+}
+
+impl ArrivedNames {
+    #[cold]
+    fn add(&mut self, source: SymbolEvent, ticks: u64, payload: &[u8]) {
+        if self.bytes.len() + payload.len() > MOST {
+            self.is_incomplete = true;
+            return;
+        }
+        let context = SymbolContext { space: 0, ticks, payload: self.bytes.len(), length: payload.len() };
+        self.bytes.extend_from_slice(payload);
+        match source {
+            SymbolEvent::Method(event) => self.methods.add(event, context, &self.bytes),
+            SymbolEvent::Module(form) => {
+                self.methods.add_module(form, context, &self.bytes, &mut self.texts);
+            }
+            _ => {}
+        }
+        self.has_news = true;
+    }
+
+    /// Returns the index of the names. It is renewed rarely enough to take a small part of the time.
+    fn symbols(&mut self, clock: &ClockClass) -> Arc<Symbols> {
+        let rests = self.indexed.is_some_and(|(end, took)| end.elapsed() < took * REST);
+        if self.has_news && !rests {
+            let begin = Instant::now();
+            let methods = self.methods.clone();
+            let time = |ticks: u64| clock.nanoseconds(ticks);
+            let symbols = Symbols::new(methods.symbols(&self.bytes, &time, &mut self.texts));
+            self.symbols = Arc::new(if self.is_incomplete { symbols.incomplete() } else { symbols });
+            self.has_news = false;
+            self.indexed = Some((Instant::now(), begin.elapsed()));
+        }
+        Arc::clone(&self.symbols)
+    }
+}
