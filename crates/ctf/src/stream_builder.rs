@@ -339,15 +339,7 @@ impl<'a> StreamBuilder<'a> {
                         continue;
                     };
                     let most_cycles = most_cycles(stream.clock());
-                    let quirks = quirks.into();
-                    let rules = StreamRules {
-                        records,
-                        quirks,
-                        limits,
-                        clock_arithmetic: options.clock_arithmetic,
-                        most_cycles,
-                        smaller_counter: options.smaller_counter(),
-                    };
+                    let rules = StreamRules::new(records, quirks, limits, most_cycles, options);
                     Arc::clone(unknown.insert(Arc::new(rules)))
                 }
             };

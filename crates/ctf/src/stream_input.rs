@@ -9,6 +9,7 @@ use ichnos_model::message::Damage;
 use ichnos_model::trace::StreamSummary;
 use ichnos_model::{Cursor as _, DataStream, Message, Window};
 
+use crate::ctf_options::CtfOptions;
 use crate::event_class::EventRecords;
 use crate::loss::{SmallerCounter, discarded_events, discarded_packets};
 use crate::packet::PacketDecoder;
@@ -75,6 +76,18 @@ pub(crate) struct StreamRange {
 }
 
 impl StreamRules {
+    /// Creates the rules for a data stream class.
+    pub(crate) fn new(
+        records: EventRecords,
+        quirks: &[Quirk],
+        limits: DecodeLimits,
+        most_cycles: u64,
+        options: &CtfOptions,
+    ) -> Self {
+        let (clock_arithmetic, smaller_counter) = (options.clock_arithmetic, options.smaller_counter());
+        Self { records, quirks: quirks.into(), limits, clock_arithmetic, most_cycles, smaller_counter }
+    }
+
     /// Returns the value of a clock.
     pub(crate) fn clock_value(&self, clock: Option<&ClockClass>, cycles: Option<u64>) -> Option<ClockValue> {
         let cycles = cycles?;

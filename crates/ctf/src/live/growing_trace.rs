@@ -193,14 +193,10 @@ impl TraceVersion {
     pub(super) fn rules(&self, class: usize) -> Option<Arc<StreamRules>> {
         let create = || {
             let clock = self.clock(class);
-            Some(Arc::new(StreamRules {
-                records: EventRecords::for_class(&self.trace, class, &self.allowed)?,
-                quirks: self.quirks.clone(),
-                limits: self.limits.for_events(ASSUMED_PACKETS),
-                clock_arithmetic: self.options.clock_arithmetic,
-                most_cycles: most_cycles(clock),
-                smaller_counter: self.options.smaller_counter(),
-            }))
+            let records = EventRecords::for_class(&self.trace, class, &self.allowed)?;
+            let limits = self.limits.for_events(ASSUMED_PACKETS);
+            let rules = StreamRules::new(records, &self.quirks, limits, most_cycles(clock), &self.options);
+            Some(Arc::new(rules))
         };
         self.rules.get(class)?.get_or_init(create).clone()
     }
