@@ -221,7 +221,8 @@ fn pass_options(args: &Cat) -> PassOptions {
 fn report_clockless_streams(opened: &OpenedRun<'_>) {
     let streams = opened.session.traces().iter().flat_map(|trace| trace.data_streams());
     let (clocked, clockless): (Vec<_>, Vec<_>) = streams
-        .filter(|stream| opened.selection.wants_file(&stream.name))
+        // Live input that has not begun yet has no name.
+        .filter(|stream| !stream.name.is_empty() && opened.selection.wants_file(&stream.name))
         .partition(|stream| stream.clock().is_some());
     let Some(first) = clockless.first().filter(|_| !clocked.is_empty()) else { return };
     let which = match clockless.len() - 1 {

@@ -9,7 +9,7 @@ use ichnos_model::stack::Symbols;
 
 use super::context::{SymbolContext, SymbolTexts};
 use super::methods::Methods;
-use super::{SymbolEvent, source};
+use super::symbol_event::{SymbolEvent, source};
 use crate::EventMetadata;
 
 /// Maximum size of the events that are kept, in bytes. The methods of further events have no names.
