@@ -70,11 +70,11 @@ impl FileStart {
     }
 }
 
-/// Unpacks a compressed file, as far as it is there. Returns `None` for an archive.
+/// Unpacks a compressed file, as far as it is there. Returns `None` for an archive with several files.
 fn unpacked(path: &Path, options: &TreeOptions) -> io::Result<Option<Bytes>> {
     let tree = Tree::open_with(path, options).map_err(io::Error::other)?;
     match tree.entries.as_slice() {
-        [entry] if entry.is_compressed_file() => entry.read().map(Some),
+        [entry] => entry.read().map(Some),
         _ => Ok(None),
     }
 }
