@@ -8,7 +8,6 @@ use super::output_file::OutputArgs;
 use super::reading::Reading;
 use super::selecting::Selecting;
 use super::text::{self, TextFormat, TextOptions};
-use super::until::UntilArgs;
 use crate::args::{number, size};
 
 #[derive(Args, Debug)]
@@ -55,8 +54,6 @@ pub(crate) struct Cat {
     #[arg(short = 'n', long, alias = "limit", value_name = "N", value_parser = number::parse::<u64>,
           help_heading = "Selection")]
     pub(crate) max_events: Option<u64>,
-    #[command(flatten)]
-    pub(crate) ending: UntilArgs,
     /// Only the last N selected events
     ///
     /// Reads backwards from the end if the trace can be divided, otherwise reads all of it, twice. Losses and damage

@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::args::time;
+use crate::args::until::UntilArgs;
 
 /// Options for reading files while they grow.
 #[derive(Args, Clone, Debug)]
@@ -23,6 +24,8 @@ pub(crate) struct FollowArgs {
     #[arg(long, value_name = "DURATION", value_parser = interval, default_value = "500ms",
           hide_default_value = true, requires = "follow", hide_short_help = true, help_heading = "Live")]
     pub(crate) interval: Duration,
+    #[command(flatten)]
+    pub(crate) ending: UntilArgs,
 }
 
 /// Parses a duration.

@@ -76,10 +76,10 @@ pub(crate) struct RecordArgs {
 fn process(text: &str) -> Result<String, String> {
     let target = text.strip_prefix("dotnet:").filter(|target| !target.is_empty());
     let expected = || {
-        let found = text.escape_debug();
-        match ["net:", "net4:", "net6:", "otlp:", "unixgram:"].iter().any(|scheme| text.starts_with(scheme)) {
-            true if text.starts_with("net") => {
-                format!("`record` is for .NET: use `ichnos convert {found} -o DIR` for LTTng sessions")
+        let (found, is_net) = (text.escape_debug(), text.starts_with("net"));
+        match is_net || text.contains("://") || text.starts_with("unixgram:") {
+            true if is_net => {
+                format!("`record` is for .NET processes: use `ichnos convert {found} -o DIR` for a session")
             }
             true => format!("`record` is for .NET: use `ichnos convert --listen {found} -o OUT`"),
             false => format!("expected dotnet:PID or dotnet:NAME, found `{found}`"),

@@ -8,7 +8,6 @@ use super::follow::FollowArgs;
 use super::json::JsonReport;
 use super::reading::Reading;
 use super::selecting::Selecting;
-use super::until::UntilArgs;
 use crate::args::{number, size, time};
 
 #[derive(Args, Debug)]
@@ -83,8 +82,6 @@ pub(crate) struct StatsArgs {
 
     #[command(flatten)]
     pub(crate) selecting: Selecting,
-    #[command(flatten)]
-    pub(crate) ending: UntilArgs,
 
     /// Print the date before the time
     #[arg(long, hide_short_help = true)]

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use ichnos::live::follow::{self, FollowError, FollowOptions};
 use ichnos::model::OpenedTrace;
-use ichnos::model::live::LiveOptions;
+use ichnos::model::live::{LiveObserver, LiveOptions};
 use ichnos::{OpenError, OpenOptions};
 
-use super::live::QuietInputs;
 use crate::args::FollowArgs;
 use crate::exit::Failure;
 use crate::progress::Console;
@@ -33,4 +32,13 @@ pub(super) fn open(
         Err(FollowError::Open(error)) => Err(error),
         Err(error) => return Err(Failure::new(format!("--follow: {error}"))),
     })
+}
+
+/// Observer of inputs that are often quiet. It reports errors only.
+pub(super) struct QuietInputs(pub(super) Arc<dyn LiveObserver>);
+
+impl LiveObserver for QuietInputs {
+    fn failed(&self, name: &str, error: &str) {
+        self.0.failed(name, error);
+    }
 }

@@ -21,7 +21,7 @@ use ichnos::{OpenError, OpenOptions, Session};
 
 #[cfg(all(feature = "dotnet", target_os = "linux"))]
 use self::dotnet::open as open_dotnet;
-use super::following;
+use super::following::{self, QuietInputs};
 use crate::args::listen::ListenAddress;
 use crate::args::live::{AttachAt, LiveArgs};
 use crate::args::{FollowArgs, Reading};
@@ -287,14 +287,5 @@ impl LiveObserver for LiveReporter {
     fn failed(&self, name: &str, error: &str) {
         HAS_FAILED.store(true, Ordering::Relaxed);
         self.console.error(&format!("{name}: {error}"));
-    }
-}
-
-/// Observer of inputs that are often quiet. It reports errors only.
-pub(super) struct QuietInputs(pub(super) Arc<dyn LiveObserver>);
-
-impl LiveObserver for QuietInputs {
-    fn failed(&self, name: &str, error: &str) {
-        self.0.failed(name, error);
     }
 }

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &Cat, console: Console) -> Result<Exit, Failure> {
     // Checked before reading: errors in patterns should be reported at once.
     let mut selection = Selection::new(&args.selecting, args.max_events)?;
     selection.reads_all &= args.tail.is_none();
-    let until = filters::until(&args.ending)?;
+    let until = filters::until(&args.following.ending)?;
     let around = AroundOption::new(args.around.as_deref())?;
     let anchors = around.map(|around| around.anchors(&selection)).transpose()?;
     let format = args.format();
@@ -92,7 +92,7 @@ fn open(
         || selection.times.needs_end()
         || selection.filter.is_some()
         || args.tail.is_some()
-        || args.ending.until.is_some()
+        || args.following.ending.until.is_some()
         || args.around.is_some()
         || (args.format().has_columns && args.text.fields.is_empty());
     let beginning = match needs_all {
@@ -202,7 +202,7 @@ fn print_counts(counts: &PassCounts, printed: &WriteReport, elapsed: Duration, c
 fn open_request(args: &Cat) -> OpenRequest<'_> {
     let fields = args.text.fields.iter().map(String::as_str);
     let around = args.around.as_ref().and_then(|around| around.first());
-    let expression = around.or(args.ending.until.as_ref()).map(String::as_str);
+    let expression = around.or(args.following.ending.until.as_ref()).map(String::as_str);
     let running = running_threads::named_parts(&args.selecting, fields, expression);
     OpenRequest::new(&args.reading).arithmetic(args.format().arithmetic).running(running)
 }
@@ -221,7 +221,8 @@ fn pass_options(args: &Cat) -> PassOptions {
 fn report_clockless_streams(opened: &OpenedRun<'_>) {
     let streams = opened.session.traces().iter().flat_map(|trace| trace.data_streams());
     let (clocked, clockless): (Vec<_>, Vec<_>) = streams
-        .filter(|stream| opened.selection.wants_file(&stream.name))
+        // Live input that has not begun yet has no name.
+        .filter(|stream| !stream.name.is_empty() && opened.selection.wants_file(&stream.name))
         .partition(|stream| stream.clock().is_some());
     let Some(first) = clockless.first().filter(|_| !clocked.is_empty()) else { return };
     let which = match clockless.len() - 1 {

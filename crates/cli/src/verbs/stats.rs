@@ -20,7 +20,7 @@ pub(crate) fn run(args: &StatsArgs, console: Console) -> Result<Exit, Failure> {
     check(args)?;
     // Checked before reading: errors in patterns should be reported at once.
     let selection = Selection::new(&args.selecting, None)?;
-    let until = filters::until(&args.ending)?;
+    let until = filters::until(&args.following.ending)?;
     let mut pairs = pair_options(args)?;
     let request = OpenRequest::new(&args.reading).running(running_parts(args));
     let session = request.follow(&args.following).open(console)?;
@@ -70,22 +70,34 @@ pub(crate) fn run(args: &StatsArgs, console: Console) -> Result<Exit, Failure> {
     let with_options = paired.as_ref().zip(pairs.as_ref());
     let found = StatsReport::new(&stats, &options, with_options, args.sort);
     let found = found.top(args.top.unwrap_or(usize::MAX));
+    let has_times = stats.all().totals.times().is_some();
+    print(args, &found, &text, (events, damages, has_times))?;
+    if let Some(last) = last {
+        return Ok(opened.until_exit(&last));
+    }
+    let is_empty = paired.as_ref().map_or(events, |pairs| pairs.latencies().count()) == 0;
+    Ok(opened.live_exit().unwrap_or_else(|| opened.exit(is_empty)))
+}
+
+/// Prints the tables. The numbers are those of events and of damaged places, with `true` if events have times.
+fn print(
+    args: &StatsArgs,
+    found: &StatsReport<'_>,
+    text: &StatsTextOptions,
+    (events, damages, has_times): (u64, u64, bool),
+) -> Result<(), Failure> {
     if args.report.json {
         let write = |object: &mut ObjectWriter<'_>| found.write_json(object, events, damages);
         output::print_document("stats", args.report.integers, write)?;
     } else if args.csv {
         output::print_source(&found.to_csv())?;
     } else {
-        if !text.clock_seconds && !text.clock_gmt && stats.all().totals.times().is_some() {
+        if !text.clock_seconds && !text.clock_gmt && has_times {
             time::warn_of_zone();
         }
-        output::print(&found.to_text(&text), text.paint)?;
+        output::print(&found.to_text(text), text.paint)?;
     }
-    if let Some(last) = last {
-        return Ok(opened.until_exit(&last));
-    }
-    let is_empty = paired.as_ref().map_or(events, |pairs| pairs.latencies().count()) == 0;
-    Ok(opened.live_exit().unwrap_or_else(|| opened.exit(is_empty)))
+    Ok(())
 }
 
 /// Chunk size in bytes. It must not depend on the number of threads, so that approximate results and sums of
@@ -154,7 +166,7 @@ fn running_parts(args: &StatsArgs) -> RunningParts {
     // Pairs without a key are paired by thread.
     let is_by_thread = args.pair.is_some() && args.key.is_empty();
     let names = names.chain(is_by_thread.then_some(running_threads::THREAD));
-    running_threads::named_parts(&args.selecting, names, args.ending.until.as_deref())
+    running_threads::named_parts(&args.selecting, names, args.following.ending.until.as_deref())
 }
 
 fn options(args: &StatsArgs) -> StatsOptions {

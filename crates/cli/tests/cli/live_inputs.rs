@@ -88,7 +88,7 @@ fn until_an_event_is_counted_or_written() {
     let (code, out, err) = receiving.wait();
     assert!(code == Some(0) && out.contains("log"), "{out}{err}");
     let directory = Directory::new("live-until");
-    for (name, length, code) in [("ctf", "60s", 0), ("lines.jsonl", "60s", 0), ("all.csv", "300ms", 1)] {
+    for (name, length, code) in [("ctf", "60s", 0), ("lines.jsonl", "60s", 0), ("all.txt", "300ms", 1)] {
         let path = directory.join(name);
         let words = ["convert", "--until", "message == 'stop'", "--for", length, "-o", text(&path)];
         let mut receiving = Receiving::start(&words);

@@ -118,8 +118,10 @@ impl FxtSource {
         if !Arc::ptr_eq(&place.trace, &reader.stream.trace) || place.number != reader.number {
             return None;
         }
-        // Its section can be longer now.
-        reader.position = SectionPosition { end: 0, ..place.position };
+        // Its section can be longer now, and the place can be behind the last one.
+        let sections = self.file.index.streams.get(reader.number).map(|stream| &*stream.sections)?;
+        let section = sections.partition_point(|section| section.end <= place.position.at);
+        reader.position = SectionPosition { section, end: 0, ..place.position };
         reader.tables = place.tables.clone();
         (reader.records, reader.clock) = (place.records, place.clock);
         Some(self)

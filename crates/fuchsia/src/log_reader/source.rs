@@ -43,6 +43,8 @@ enum QuickFraming {
 /// Log bytes, and the position in them.
 #[derive(Debug)]
 struct LogInput {
+    /// Trace that gets the classes of the records.
+    trace: Arc<Trace>,
     bytes: Bytes,
     /// Source of further datagrams for a live log.
     live: Option<Datagrams>,
@@ -65,7 +67,6 @@ struct LogInput {
 pub(super) struct LogSource {
     /// Data stream name.
     name: String,
-    trace: Arc<Trace>,
     input: LogInput,
     classes: KnownClasses,
     /// Components by tag, as named by control records.
@@ -129,8 +130,8 @@ impl LogSource {
         let offset = stream.clock().map_or(0, |clock| clock.nanoseconds(0) - i128::from(clock_begin));
         Self {
             name: stream.name.to_string(),
-            trace: Arc::clone(&stream.trace),
             input: LogInput {
+                trace: Arc::clone(&stream.trace),
                 bytes: bytes.clone(),
                 live: None,
                 is_inactive: false,
@@ -550,7 +551,7 @@ impl Source for LogSource {
         let input = &self.input;
         (input.base == 0 && input.live.is_none()).then(|| {
             ResumePoint::new(LogPlace {
-                trace: Arc::clone(&self.trace),
+                trace: Arc::clone(&input.trace),
                 framing: input.framing,
                 framer: input.framer.clone(),
                 at: input.at,

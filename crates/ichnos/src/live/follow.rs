@@ -51,6 +51,7 @@ pub use self::follow_options::FollowOptions;
 pub use self::input_state::InputState;
 
 use self::delivery::Delivery;
+use self::later_feed::Opening;
 #[cfg(feature = "nettrace")]
 use self::nettrace_feed::{NettraceFeed, is_nettrace};
 #[cfg(feature = "nettrace")]
@@ -178,11 +179,10 @@ fn open_folder(
         has_files.store(found, Ordering::Relaxed);
         found
     });
-    Ok((options, follow, Some((directories, Box::new(move || Ok(folder))))))
+    let (live, is_any) = (live.clone(), Arc::clone(&follow.goes_on));
+    let open = move || if live.is_stopped() && !is_any() { Err(FollowError::Stopped) } else { Ok(folder) };
+    Ok((options, follow, Some((directories, Box::new(open)))))
 }
-
-/// Waits for a trace, and opens it.
-type Opening = Box<dyn FnOnce() -> Result<LiveTrace, FollowError> + Send>;
 
 /// Opening of some paths.
 type NamedOpening = (Vec<PathBuf>, Opening);

@@ -7,7 +7,7 @@ use ichnos_model::class::Value;
 use ichnos_model::cursor::Head;
 use ichnos_model::source::{Record, SourceCursor};
 use ichnos_model::stack::StackTable;
-use ichnos_model::{Cursor as _, DataStream, Message, Trace, Window};
+use ichnos_model::{Cursor as _, DataStream, Event, Message, Trace, Window};
 
 use super::class::{self, event_kind};
 use super::index::{NettraceIndex, content};
@@ -168,6 +168,23 @@ impl LiveNettrace {
             }
             if !self.take_staged() {
                 return LiveState::Waiting;
+            }
+        }
+    }
+
+    /// Reads everything that has arrived, in any order, until a function returns `true` for an event. Returns `true` then.
+    pub fn find_event(&mut self, mut wants: impl FnMut(&Event<'_>) -> bool) -> bool {
+        loop {
+            match self.advance() {
+                LiveState::Message => {
+                    if let Some(Message::Event(event)) = self.current()
+                        && wants(&event)
+                    {
+                        return true;
+                    }
+                }
+                LiveState::Waiting if self.has_waiting() => self.release_waiting(),
+                _ => return false,
             }
         }
     }

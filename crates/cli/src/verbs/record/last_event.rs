@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ichnos::model::live::{LiveFeed, LiveOptions, LivePoll, LiveTrace};
 use ichnos::model::{DataStream, Message, OpenedTrace};
-use ichnos::nettrace::{LiveNettrace, LiveState, NettraceOptions};
+use ichnos::nettrace::{LiveNettrace, NettraceOptions};
 use ichnos::{Expression, OpenOptions, Selection, Session};
 
 use crate::exit::Failure;
@@ -38,28 +38,16 @@ impl LastEvent {
             return Ok(());
         }
         self.live.feed(bytes);
-        loop {
-            match self.live.advance() {
-                LiveState::Message => self.look()?,
-                // The order is irrelevant.
-                LiveState::Waiting if self.live.has_waiting() => self.live.release_waiting(),
-                _ => return Ok(()),
-            }
-        }
-    }
-
-    fn look(&mut self) -> Result<(), Failure> {
         if self.selection.is_none()
+            && self.live.open()
             && let Some(stream) = self.live.stream()
         {
             let session = session(stream);
             self.selection =
                 Some(filters::selection(&self.expression, &session, "--until", false, self.console)?);
         }
-        if let Some(Message::Event(event)) = self.live.current()
-            && let Some(selection) = &mut self.selection
-        {
-            self.has_come |= selection.wants_event(&event);
+        if let Some(selection) = &mut self.selection {
+            self.has_come = self.live.find_event(|event| selection.wants_event(event));
         }
         Ok(())
     }

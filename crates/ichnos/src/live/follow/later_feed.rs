@@ -10,8 +10,10 @@ use ichnos_model::message::Message;
 use ichnos_model::trace::Limits;
 use ichnos_model::{DataStream, Trace};
 
-use super::Opening;
 use super::follow_error::FollowError;
+
+/// Waits for a trace, and opens it.
+pub(super) type Opening = Box<dyn FnOnce() -> Result<LiveTrace, FollowError> + Send>;
 
 /// Feed of an input that another thread opens.
 struct LaterFeed {

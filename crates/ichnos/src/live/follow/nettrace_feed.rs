@@ -70,11 +70,11 @@ impl FileStart {
     }
 }
 
-/// Unpacks a compressed file, as far as it is there. Returns `None` for an archive.
+/// Unpacks a compressed file, as far as it is there. Returns `None` for an archive with several files.
 fn unpacked(path: &Path, options: &TreeOptions) -> io::Result<Option<Bytes>> {
     let tree = Tree::open_with(path, options).map_err(io::Error::other)?;
     match tree.entries.as_slice() {
-        [entry] if entry.is_compressed_file() => entry.read().map(Some),
+        [entry] => entry.read().map(Some),
         _ => Ok(None),
     }
 }
@@ -267,7 +267,12 @@ impl NettraceFeed {
         if std::mem::replace(state, now) == now {
             return Ok(0);
         }
-        let Some(bytes) = unpacked(&self.path, &self.tree)? else { return Ok(0) };
+        let bytes = match unpacked(&self.path, &self.tree) {
+            Ok(Some(bytes)) => bytes,
+            Err(error) if self.is_stopped => return Err(error),
+            // Nothing can be unpacked yet.
+            _ => return Ok(0),
+        };
         let former = bytes.get(self.read.count.saturating_sub(self.read.last.len())..self.read.count);
         if !bytes.starts_with(&self.read.first) || former != Some(&self.read.last) {
             self.is_replaced = true;

@@ -325,7 +325,10 @@ impl Watcher {
 
     /// Returns what can be delivered of the first session.
     pub(super) fn look(&mut self, session: Session) -> Delivery {
-        self.find(session, LookAt::Growing).delivery
+        let delivery = self.find(session, LookAt::Growing).delivery;
+        // The next looks only read what is new, as far as the format can.
+        self.inputs.took = Duration::ZERO;
+        delivery
     }
 
     fn find(&mut self, session: Session, at: LookAt) -> FoundMessages {

@@ -9,7 +9,7 @@ use ichnos_model::stack::Symbols;
 
 use super::context::{SymbolContext, SymbolTexts};
 use super::methods::Methods;
-use super::{SymbolEvent, source};
+use super::symbol_event::{SymbolEvent, source};
 use crate::EventMetadata;
 
 /// Maximum size of the events that are kept, in bytes. The methods of further events have no names.
@@ -20,18 +20,18 @@ const REST: u32 = 20;
 
 /// Names in the events so far.
 #[derive(Debug)]
-pub(in crate::reader) struct ArrivingSymbols {
+pub(crate) struct ArrivingSymbols {
     /// Symbol information by event kind.
     sources: Vec<SymbolEvent>,
     names: SharedNames,
 }
 
 /// Names that several streams of one process share.
-pub(in crate::reader) type SharedNames = Arc<Mutex<ArrivedNames>>;
+pub(crate) type SharedNames = Arc<Mutex<ArrivedNames>>;
 
 /// Names of methods and modules.
 #[derive(Debug, Default)]
-pub(in crate::reader) struct ArrivedNames {
+pub(crate) struct ArrivedNames {
     /// Payloads of the events.
     bytes: Vec<u8>,
     methods: Methods,
@@ -47,28 +47,27 @@ pub(in crate::reader) struct ArrivedNames {
 
 impl ArrivingSymbols {
     /// Adds names to those of other streams.
-    pub(in crate::reader) fn new(names: &SharedNames) -> Self {
+    pub(crate) fn new(names: &SharedNames) -> Self {
         Self { sources: Vec::new(), names: Arc::clone(names) }
     }
 
     /// Adds an event kind.
-    pub(in crate::reader) fn add_kind(&mut self, metadata: &EventMetadata) {
+    pub(crate) fn add_kind(&mut self, metadata: &EventMetadata) {
         self.sources.push(source(metadata));
     }
 
     /// Adds an event.
     #[inline]
-    pub(in crate::reader) fn add(&mut self, kind: u32, ticks: u64, payload: &[u8]) {
-        match self.sources.get(kind as usize) {
-            Some(source @ (SymbolEvent::Method(_) | SymbolEvent::Module(_))) => {
-                self.names.lock().ignore_poison().add(*source, ticks, payload);
-            }
-            _ => {}
+    pub(crate) fn add(&mut self, kind: u32, ticks: u64, payload: &[u8]) {
+        if let Some(source @ (SymbolEvent::Method(_) | SymbolEvent::Module(_))) =
+            self.sources.get(kind as usize)
+        {
+            self.names.lock().ignore_poison().add(*source, ticks, payload);
         }
     }
 
     /// Returns a function that returns the names so far. It is called for each call stack.
-    pub(in crate::reader) fn lookup(&self, clock: ClockClass) -> impl Fn() -> Arc<Symbols> + use<> {
+    pub(crate) fn lookup(&self, clock: ClockClass) -> impl Fn() -> Arc<Symbols> + use<> {
         let names = Arc::clone(&self.names);
         move || names.lock().ignore_poison().symbols(&clock)
     }

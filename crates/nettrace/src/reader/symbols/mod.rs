@@ -11,6 +11,7 @@ mod arriving;
 mod context;
 mod mappings;
 mod methods;
+mod symbol_event;
 mod threads;
 
 use std::collections::HashMap;
@@ -20,13 +21,13 @@ use ichnos_model::stack::Symbols;
 
 pub(super) use self::arriving::{ArrivingSymbols, SharedNames};
 use self::context::{SymbolContext, SymbolTexts};
-use self::mappings::{MappingEvent, Mappings};
-use self::methods::{MethodEvent, Methods, ModuleForm};
-use super::processes::UNIVERSAL_SYSTEM;
+use self::mappings::Mappings;
+use self::methods::Methods;
+use self::symbol_event::{SymbolEvent, source};
 use super::tables::{ThreadTable, address_space};
 use super::trace_file::FileState;
 use super::walk::Walker;
-use crate::{Block, EventMetadata, EventRow, Version, known};
+use crate::{Block, EventMetadata, EventRow, Version};
 
 /// Reads all symbols in one pass over a file's events. `clock` is the clock of these events.
 pub(super) fn read(file: &FileState, clock: &ClockClass) -> Symbols {
@@ -53,59 +54,9 @@ pub(super) fn read(file: &FileState, clock: &ClockClass) -> Symbols {
     Symbols::new(symbols).with_thread_names(names)
 }
 
-/// Symbol information in the events of a class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SymbolEvent {
-    None,
-    Method(MethodEvent),
-    Module(ModuleForm),
-    Mapping(MappingEvent),
-    /// Only threads with this name write the event.
-    Thread(&'static str),
-}
-
-const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
-const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
-
 /// Returns `true` for events that name processes, modules and functions.
 pub(super) fn has_names(metadata: &EventMetadata) -> bool {
     !matches!(source(metadata), SymbolEvent::None | SymbolEvent::Thread(_))
-}
-
-/// Returns the symbol information in the events of a class.
-fn source(metadata: &EventMetadata) -> SymbolEvent {
-    let EventMetadata { provider, event_id, version, name, .. } = metadata;
-    if let Some(name) = threads::name_of(provider, *event_id, name) {
-        return SymbolEvent::Thread(name);
-    }
-    if ![RUNTIME, RUNDOWN, UNIVERSAL_SYSTEM].contains(&&**provider) {
-        return SymbolEvent::None;
-    }
-    let Some(event) = known::find(provider, *event_id, *version, name) else { return SymbolEvent::None };
-    if provider == UNIVERSAL_SYSTEM {
-        return match &*event.name {
-            "ProcessMapping" => SymbolEvent::Mapping(MappingEvent::Mapping),
-            "ProcessSymbol" => SymbolEvent::Mapping(MappingEvent::Symbol),
-            "ExistingProcess" | "ProcessCreate" => SymbolEvent::Mapping(MappingEvent::Process),
-            _ => SymbolEvent::None,
-        };
-    }
-    // Events with other numbers in .NET Framework have the same names with this suffix.
-    match event.name.strip_suffix("V2").unwrap_or(&event.name) {
-        "MethodLoad" => SymbolEvent::Method(MethodEvent::load(false)),
-        "MethodLoadVerbose" => SymbolEvent::Method(MethodEvent::load(true)),
-        "MethodUnload" => SymbolEvent::Method(MethodEvent::unload(false)),
-        "MethodUnloadVerbose" => SymbolEvent::Method(MethodEvent::unload(true)),
-        "MethodDCStart" | "MethodDCEnd" => SymbolEvent::Method(MethodEvent::rundown(false)),
-        "MethodDCStartVerbose" | "MethodDCEndVerbose" => SymbolEvent::Method(MethodEvent::rundown(true)),
-        "ModuleLoad" | "ModuleUnload" | "ModuleDCStart" | "ModuleDCEnd" => {
-            SymbolEvent::Module(ModuleForm::Module)
-        }
-        "DomainModuleLoad" | "DomainModuleDCStart" | "DomainModuleDCEnd" => {
-            SymbolEvent::Module(ModuleForm::DomainModule)
-        }
-        _ => SymbolEvent::None,
-    }
 }
 
 /// Walker that collects events about symbols.

@@ -10,7 +10,9 @@ use ichnos_model::stack::{CodeKind, Resolved, Symbols};
 use ichnos_model::{Cursor, Message, OpenedTrace, Window};
 use ichnos_testing::{cases, in_cpu_time};
 
-use super::{RUNDOWN, RUNTIME, UNIVERSAL_SYSTEM};
+use super::symbol_event::RUNDOWN;
+use super::threads::RUNTIME;
+use crate::reader::processes::UNIVERSAL_SYSTEM;
 use crate::{NettraceFile, NettraceOptions};
 
 // Event numbers of the runtime and of its rundown.

@@ -1,6 +1,7 @@
 //! Thread names, from events that only threads with a certain purpose write.
 
-use super::RUNTIME;
+/// Provider of the runtime's events.
+pub(super) const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 
 /// Maximum number of named threads. A thread takes 100 bytes.
 pub(super) const MOST: usize = 1 << 16;
