@@ -95,6 +95,13 @@ fn location(out: &mut MetadataOutput<'_>, property: &str, member: &str, what: &'
     write!(out, ",\"{property}\":{{\"path\":[{name}]}}")
 }
 
+/// Writes the beginning of an integer class in LEB128.
+fn variable_integer(out: &mut MetadataOutput<'_>, is_signed: bool, base: u8) -> fmt::Result {
+    let sign = if is_signed { "signed" } else { "unsigned" };
+    write!(out, "{{\"type\":\"variable-length-{sign}-integer\"")?;
+    write_base(out, base)
+}
+
 /// Writes a field class of a member, or of its elements or its value.
 fn field_class(
     out: &mut MetadataOutput<'_>,
@@ -127,11 +134,7 @@ fn field_class(
             write!(out, "{{\"type\":\"static-length-blob\",\"length\":{length}")?;
             write_media_type(out, media_type)?;
         }
-        FieldDescription::VariableInteger { is_signed } => {
-            let sign = if is_signed { "signed" } else { "unsigned" };
-            write!(out, "{{\"type\":\"variable-length-{sign}-integer\"")?;
-            write_base(out, base)?;
-        }
+        FieldDescription::VariableInteger { is_signed } => variable_integer(out, is_signed, base)?,
         FieldDescription::TerminatedString => out.write_str("{\"type\":\"null-terminated-string\"")?,
         FieldDescription::String => {
             out.write_str("{\"type\":\"dynamic-length-string\"")?;

@@ -92,12 +92,12 @@ fn compare(program: &str, path: &Path, change: fn(&str) -> String) {
 /// Changes what only CTF 2 has: ichnos reads the converted trace as it was before.
 fn as_ctf_1_8(line: &str) -> String {
     let flags = regex::Regex::new(r#"((?:flags|access|\[\d\]) = 0x[0-9A-F]+) \{[^}]*\}"#).unwrap();
-    let blob = regex::Regex::new(r"= \{ ((?:[0-9a-f]{2} )+)\}").unwrap();
+    let blob = regex::Regex::new(r"(image|digest) = \{ ((?:[0-9a-f]{2} )+)\}").unwrap();
     let bytes = |found: &regex::Captures<'_>| {
-        let bytes = found[1].split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap());
+        let bytes = found[2].split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap());
         let bytes: Vec<_> =
             bytes.enumerate().map(|(index, byte)| format!("[{index}] = 0x{byte:X}")).collect();
-        format!("= [ {} ]", bytes.join(", "))
+        format!("{} = [ {} ]", &found[1], bytes.join(", "))
     };
     let line = line.replace("<none>", "{ { } }").replace("= false", "= 0").replace("= true", "= 1");
     blob.replace_all(&flags.replace_all(&line, "$1"), bytes).into_owned()
