@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use tracing_core::dispatcher;
+use tracing_subscriber::Registry;
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
 use crate::span_context::SpanContext;
@@ -35,5 +37,17 @@ impl RecordedSpan {
         let new = Self::new(None);
         span.extensions_mut().replace(new);
         new
+    }
+}
+
+impl SpanContext {
+    /// Returns the context of the current span of `tracing`, if the layer gave it one.
+    #[must_use]
+    pub fn current() -> Option<Self> {
+        dispatcher::get_default(|dispatch| {
+            let current = dispatch.current_span();
+            let span = dispatch.downcast_ref::<Registry>()?.span(current.id()?)?;
+            RecordedSpan::get(&span)?.context
+        })
     }
 }

@@ -8,12 +8,6 @@ use std::str::FromStr;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tracing_core::dispatcher;
-use tracing_subscriber::Registry;
-use tracing_subscriber::registry::LookupSpan as _;
-
-use crate::recorded_span::RecordedSpan;
-
 /// Identity of a span among programs: the value of the header `traceparent`.
 ///
 /// A span with a field `traceparent` continues the trace of another program, and so do the spans in it:
@@ -63,16 +57,6 @@ impl Drop for RemoteParent {
 }
 
 impl SpanContext {
-    /// Returns the context of the current span of `tracing`, if the layer gave it one.
-    #[must_use]
-    pub fn current() -> Option<Self> {
-        dispatcher::get_default(|dispatch| {
-            let current = dispatch.current_span();
-            let span = dispatch.downcast_ref::<Registry>()?.span(current.id()?)?;
-            RecordedSpan::get(&span)?.context
-        })
-    }
-
     /// Makes it the parent of all spans without a parent that this thread begins while the result lives.
     #[must_use]
     pub fn attach(self) -> RemoteParent {
