@@ -60,7 +60,9 @@ pub(crate) fn parse(
     }
     let sources = match settings.implicit.live.exists {
         true => Vec::new(),
-        false => found_sources(&settings, &explicit.inputs, find_sources)?,
+        false => found_sources(&settings, &explicit.inputs, find_sources, &|text| {
+            environment.warn(*log_level, text)
+        })?,
     };
     finish(explicit, settings, sources)
 }
@@ -128,11 +130,17 @@ fn found_sources(
     settings: &Settings,
     inputs: &[Input],
     find_sources: FindSources<'_>,
+    warn: &dyn Fn(&str),
 ) -> Result<Vec<ImplicitComponent>, Failure> {
     let mut found = Vec::new();
     if !inputs.is_empty() {
         let paths: Vec<String> = inputs.iter().map(|input| input.path.clone()).collect();
         found = find_sources(&paths)?;
+        for (index, path) in paths.iter().enumerate() {
+            if !found.iter().any(|source| source.original_inputs.contains(&index)) {
+                warn(&format!("No trace was found based on input `{path}`."));
+            }
+        }
     }
     let is_ctf = |source: &FoundSource| source.class.plugin == "ctf" && source.class.name == "fs";
     found.retain(|source| !settings.is_input_ctf || is_ctf(source));

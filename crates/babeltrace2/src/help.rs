@@ -139,7 +139,7 @@ mod tests {
 
     fn help(line: &str) -> (String, String) {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        let environment = Environment { variable: &|_| None, paint: Paint::off() };
+        let environment = Environment { variable: &|_| None, paint: Paint::off(), print_warning: &|_| {} };
         let (text, failure) = match parse(&words, 1) {
             Ok(subject) => text(&subject, &environment),
             Err(failure) => (String::new(), Some(failure)),

@@ -34,14 +34,14 @@ use self::command::{Action, Failure};
 use self::execute::execute;
 use self::failure::error_stack;
 use self::paint::Paint;
-use self::standard_output::{print, printable};
+use self::standard_output::{print, print_warning, printable};
 
 /// Runs the command with the arguments after the program's name. Prints its output and its failure.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let variable = |name: &str| std::env::var(name).ok();
     let are_terminals = io::stdout().is_terminal() && io::stderr().is_terminal();
     let paint = Paint::detect(&variable, are_terminals);
-    let environment = Environment { variable: &variable, paint };
+    let environment = Environment { variable: &variable, paint, print_warning: &print_warning };
     match run_words(arguments, &environment) {
         Ok(code) => ExitCode::from(code),
         Err(Refusal { output, failure }) => {

@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn the_list_has_all_classes() {
-        let environment = Environment { variable: &|_| None, paint: Paint::off() };
+        let environment = Environment { variable: &|_| None, paint: Paint::off(), print_warning: &|_| {} };
         let text = run(&[], 1, &["/a".to_owned()], &environment).unwrap();
         for line in [
             "From the following plugin paths:\n\n  - /a\n\nFound 11 component classes in 4 plugins.\n\nctf:\n  Built-in\n",
@@ -86,15 +86,18 @@ mod tests {
         ] {
             assert!(text.contains(line), "{line}\n{text}");
         }
-        let environment =
-            Environment { variable: &|_| None, paint: Paint::detect(&|_| Some("always".into()), false) };
+        let environment = Environment {
+            variable: &|_| None,
+            paint: Paint::detect(&|_| Some("always".into()), false),
+            print_warning: &|_| {},
+        };
         let text = run(&[], 1, &[], &environment).unwrap();
         assert!(text.contains("\u{1b}[33mmuxer\u{1b}[0m'"), "{text}");
     }
 
     #[test]
     fn arguments() {
-        let environment = Environment { variable: &|_| None, paint: Paint::off() };
+        let environment = Environment { variable: &|_| None, paint: Paint::off(), print_warning: &|_| {} };
         let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(run(&words("-h x"), 1, &[], &environment).unwrap(), usage::LIST_PLUGINS);
         for (line, expected) in [

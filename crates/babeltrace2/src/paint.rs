@@ -61,7 +61,7 @@ impl Paint {
     }
 
     /// Returns `true` if `BABELTRACE_TERM_COLOR` forbids colors.
-    pub(crate) fn is_forbidden(variable: &dyn Fn(&str) -> Option<String>) -> bool {
+    fn is_forbidden(variable: &dyn Fn(&str) -> Option<String>) -> bool {
         variable(VARIABLE).is_some_and(|choice| choice.eq_ignore_ascii_case("never"))
     }
 

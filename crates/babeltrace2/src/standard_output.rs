@@ -32,6 +32,12 @@ pub(crate) fn exit_code(written: io::Result<()>) -> Result<u8, Failure> {
     }
 }
 
+/// Prints a warning on standard error.
+pub(crate) fn print_warning(text: &str) {
+    // Nobody may read warnings.
+    let _ = writeln!(io::stderr(), "WARNING: {}", ichnos::export::printable(text));
+}
+
 /// Returns a text without control characters for a terminal, except colors.
 pub(crate) fn printable(text: &str, is_terminal: bool, colors: bool) -> std::borrow::Cow<'_, str> {
     match is_terminal {

@@ -10,7 +10,7 @@ fn parse_in(line: &str, variables: &[(&str, &str)]) -> Result<Command, Refusal> 
         let mut values = variables.iter().filter(|(known, _)| *known == name).map(|(_, value)| *value);
         values.next().map(str::to_owned)
     };
-    let environment = Environment { variable: &variable, paint: Paint::off() };
+    let environment = Environment { variable: &variable, paint: Paint::off(), print_warning: &|_| {} };
     parse(&words, &environment, &|inputs| {
         let class = || ComponentClass {
             kind: ComponentKind::Source,
@@ -253,7 +253,7 @@ fn random_lines() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(state >> 40).unwrap() % limit
     };
-    let environment = Environment { variable: &|_| None, paint: Paint::off() };
+    let environment = Environment { variable: &|_| None, paint: Paint::off(), print_warning: &|_| {} };
     let mut commands = 0;
     for _ in 0..20_000 {
         let length = next(9);

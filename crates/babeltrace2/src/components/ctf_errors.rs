@@ -1,5 +1,7 @@
 //! Problems of CTF traces in Babeltrace's words, which scripts look for.
 
+use std::path::Path;
+
 use ichnos::export::printable;
 use ichnos::model::decode::DecodeErrorKind;
 use ichnos::model::message::{Damage, DamageKind};
@@ -13,9 +15,15 @@ const TOLERATED: [&str; 6] =
 pub(crate) fn is_refused(damage: &Damage) -> bool {
     match &damage.kind {
         DamageKind::Rule(rule) => !TOLERATED.contains(&rule.name),
+        DamageKind::Unreadable(_) => !is_broken_link(Path::new(&damage.file)),
         DamageKind::NotAFile(_) | DamageKind::UnknownMember { .. } => false,
         _ => true,
     }
+}
+
+/// Returns `true` for a symbolic link without a target, which Babeltrace ignores as it ignores pipes.
+fn is_broken_link(path: &Path) -> bool {
+    path.is_symlink() && !path.exists()
 }
 
 /// Returns the cause for damage in a data stream.

@@ -77,7 +77,9 @@ fn open_session(inputs: &[PathBuf], options: OpenOptions) -> Result<Session, Fai
         format!("Cannot create trace for `{}`.", paths.join("`, `"))
     };
     let refused = |causes: Vec<String>| Failure { causes, exit_code: 1 }.in_context(cannot());
-    let session = match ichnos::open(inputs, &options) {
+    // The path of the metadata means its trace alone, without traces in directories below.
+    let metadata = inputs.iter().map(|input| input.join("metadata"));
+    let session = match ichnos::open(metadata, &options) {
         Ok(session) => session,
         Err(OpenError::Refused(traces)) => {
             return Err(refused(

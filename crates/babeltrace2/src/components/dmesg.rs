@@ -7,6 +7,7 @@ use ichnos::export::text::calendar_nanoseconds;
 use ichnos::io::{Bytes, IoLimits, Tree};
 use ichnos::model::class::{DataStreamClass, EventRecordClass, FieldClass, Member};
 use ichnos::model::clock::ClockClass;
+use ichnos::model::field::FieldValue;
 use ichnos::model::source::{NextRecord, Record, RecordTrace};
 use ichnos::model::trace::Limits;
 use ichnos::model::{Scope, Source, Trace, TraceClass};
@@ -122,7 +123,8 @@ impl Source for Lines {
             record.set_cycles(self.last);
         }
         record.values.begin(Scope::Payload);
-        record.values.push(&*String::from_utf8_lossy(text));
+        // Not all logs are UTF-8.
+        record.values.push(FieldValue::Text(text));
         NextRecord::Event
     }
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use ichnos::debug_info::DebugInfo;
 use ichnos::export::printable;
 use ichnos::live::lttng::{
-    self, LttngFeed, LttngLiveError, LttngLiveOptions, RelayAddress, RelaySession, SeekPosition, TraceFormat,
+    self, ConnectionError, LttngFeed, LttngLiveError, LttngLiveOptions, RelayAddress, RelaySession,
+    SeekPosition, TraceFormat,
 };
 use ichnos::model::live::LiveOptions;
 use ichnos::{OpenOptions, Session};
@@ -41,11 +42,13 @@ pub(crate) fn open(parameters: &Map, debug_info: Option<&Arc<DebugInfo>>) -> Res
     let action = parameters.text("session-not-found-action").unwrap_or("continue");
     if action == "continue" {
         lttng.retry = FOREVER;
+        lttng.retries_only_session = true;
     }
     let live = LiveOptions::default();
     let feed = match LttngFeed::open(&address, &lttng, &options.read, &live) {
         Ok(feed) => feed,
         Err(LttngLiveError::UnknownSession(_)) if action == "end" => return Ok(empty(&options)),
+        Err(LttngLiveError::Connection(error)) => return Err(cannot_connect(url, &address, &error)),
         Err(error) => return Err(cannot(url, &error)),
     };
     let trace = feed.into_trace(&address, live).ok_or_else(|| cannot(url, &"too many traces"))?;
@@ -62,12 +65,26 @@ fn empty(options: &OpenOptions) -> OpenedSource {
 fn address(url: &str) -> Result<RelayAddress, Failure> {
     parse_live_url(url)
         .map_err(|problem| Failure::from_cause(format!("Invalid LTTng live URL format: {problem}")))
-        .map_err(|failure| {
-            failure
-                .in_context("Failed to parse URL")
-                .in_context(format!("Failed to establish connection: url=\"{url}\""))
-                .in_context("Failed to create viewer connection")
-        })
+        .map_err(|failure| not_established(url, failure.in_context("Failed to parse URL")))
+}
+
+fn not_established(url: &str, failure: Failure) -> Failure {
+    failure
+        .in_context(format!("Failed to establish connection: url=\"{url}\""))
+        .in_context("Failed to create viewer connection")
+}
+
+/// Returns the failure of a connection, in the words that scripts look for.
+fn cannot_connect(url: &str, address: &RelayAddress, error: &ConnectionError) -> Failure {
+    let cause = match error {
+        ConnectionError::Resolve(_) => format!("Cannot lookup hostname: hostname=\"{}\"", address.host),
+        ConnectionError::Connect(error) => {
+            let reason = error.to_string();
+            format!("Connection failed: {}", reason.split(" (os error").next().unwrap_or_default())
+        }
+        error => error.to_string(),
+    };
+    not_established(url, Failure::from_cause(cause))
 }
 
 fn cannot(url: &str, error: &dyn Display) -> Failure {
@@ -80,7 +97,8 @@ fn cannot(url: &str, error: &dyn Display) -> Failure {
 /// If the address is invalid, or if the relay daemon does not answer.
 pub(crate) fn sessions(url: &str) -> Result<(RelayAddress, Vec<RelaySession>), Failure> {
     let mut relay = address(url)?;
-    let found = lttng::sessions(&relay, &LttngLiveOptions::default()).map_err(|error| cannot(url, &error))?;
+    let found = lttng::sessions(&relay, &LttngLiveOptions::default())
+        .map_err(|error| cannot_connect(url, &relay, &error))?;
     relay.session = None;
     Ok((relay, joined(found)))
 }

@@ -236,10 +236,11 @@ fn fields(parameters: Parameters<'_>) -> PrettyFields {
     fields
 }
 
-/// Returns `true` if text is colored. `is_standard` is `true` for the standard output.
+/// Returns `true` if text is colored. `is_standard` is `true` for the standard output. Even colors for other files depend
+/// on the terminal, or on `BABELTRACE_TERM_COLOR`.
 fn has_colors(choice: Option<&str>, is_standard: bool) -> bool {
     match choice {
-        Some("always") => !Paint::is_forbidden(&|name| std::env::var(name).ok()),
+        Some("always") => detect_colors(),
         Some("never") => false,
         _ => is_standard && detect_colors(),
     }

@@ -46,6 +46,8 @@ impl Trimmer {
             parsed.transpose()
         };
         let trimmer = Self { begin: bound("begin")?, end: bound("end")?, gmt };
+        check_bound(trimmer.begin, "beginning")?;
+        check_bound(trimmer.end, "end")?;
         if let (Some(TimeBound::Nanoseconds(begin)), Some(TimeBound::Nanoseconds(end))) =
             (trimmer.begin, trimmer.end)
         {
@@ -80,6 +82,17 @@ impl Trimmer {
     /// Returns `true` if the range depends on the date of the first message.
     pub(crate) fn needs_date(&self) -> bool {
         [self.begin, self.end].iter().any(|bound| matches!(bound, Some(TimeBound::OfDay(_))))
+    }
+}
+
+/// Refuses the time that Babeltrace keeps for an open range: the smallest in 64 bits, to which larger times wrap around.
+fn check_bound(bound: Option<TimeBound>, name: &str) -> Result<(), Failure> {
+    const OPEN: i64 = i64::MIN;
+    match bound {
+        Some(TimeBound::Nanoseconds(time)) if time.rem_euclid(1 << 64) == 1 << 63 => Err(
+            Failure::from_cause(format!("Invalid trimming time range's {name} time: ns-from-origin={OPEN}")),
+        ),
+        _ => Ok(()),
     }
 }
 

@@ -34,7 +34,7 @@ fn find(inputs: &[String]) -> Result<Vec<FoundSource>, Failure> {
 
 fn parse_line(line: &str) -> Result<Action, Failure> {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-    let environment = Environment { variable: &|_| None, paint: Paint::off() };
+    let environment = Environment { variable: &|_| None, paint: Paint::off(), print_warning: &|_| {} };
     parse(&words, 0, &mut None, &environment, &find)
 }
 

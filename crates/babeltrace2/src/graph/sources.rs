@@ -1,7 +1,6 @@
 //! Source components of a graph.
 
 use std::collections::HashMap;
-use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,6 +14,7 @@ use crate::components::lttng_live::LIVE_PORT;
 use crate::components::source::OpenedSource;
 use crate::components::{ctf_fs, debug_info, dmesg, lttng_live};
 use crate::graph::wiring;
+use crate::standard_output::print_warning;
 
 /// Source as a sink reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -144,8 +144,7 @@ impl<'g> Sources<'g> {
     /// Prints a warning, unless the log level of the component excludes it.
     fn warn(&self, component: &Component, text: &str) {
         if component.log_level.unwrap_or(self.log_level) <= LogLevel::Warning {
-            // Nobody may read warnings.
-            let _ = writeln!(io::stderr(), "WARNING: {}", printable(text));
+            print_warning(text);
         }
     }
 

@@ -68,13 +68,15 @@ impl LttngFeed {
     ) -> Result<Self, LttngLiveError> {
         let connected = match attach(address, options) {
             Ok(connected) => Some(connected),
-            Err(error) if !options.retry.is_zero() && error.is_temporary() => match options.connects_later {
-                true => {
-                    live.observer.retrying(&address.to_string(), &error.to_string());
-                    None
+            Err(error) if !options.retry.is_zero() && error.is_temporary(options) => {
+                match options.connects_later {
+                    true => {
+                        live.observer.retrying(&address.to_string(), &error.to_string());
+                        None
+                    }
+                    false => Some(connect(address, options, &|| live.is_stopped())?),
                 }
-                false => Some(connect(address, options, &|| live.is_stopped())?),
-            },
+            }
             Err(error) => return Err(error),
         };
         let queue = Arc::new(ReceivedQueue::default());

@@ -127,13 +127,23 @@ const DETAILS: [&str; 7] =
 
 /// Returns the warnings, and the innermost cause of a failure.
 fn messages(err: &str) -> Vec<String> {
-    let warnings = err.lines().filter(|line| line.starts_with("WARNING: ")).map(without_uid);
+    let warnings = err.lines().filter_map(warning);
     let cause = causes(err).pop().map(|cause| {
         let cause = without_numbers(cause.trim_end()).replace("Cannot creation", "Cannot create");
         let ends = DETAILS.iter().filter_map(|details| cause.find(details));
         cause[..ends.min().unwrap_or(cause.len())].to_owned()
     });
     warnings.chain(cause).collect()
+}
+
+/// Returns a warning, or `None` for another line. Babeltrace logs a warning of an input without a trace.
+fn warning(line: &str) -> Option<String> {
+    let (_, logged) = line.split_once(" W CLI-CFG-SRC-AUTO-DISC ").unzip();
+    let text = logged.and_then(|logged| logged.find("No trace was found").map(|start| &logged[start..]));
+    match text {
+        Some(text) => Some(format!("WARNING: {text}")),
+        None => line.starts_with("WARNING: ").then(|| without_uid(line)),
+    }
 }
 
 /// Replaces the identifier of a trace, because a written trace has a new one.

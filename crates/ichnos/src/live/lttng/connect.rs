@@ -26,6 +26,9 @@ pub struct LttngLiveOptions {
     /// How long to try again without a relay daemon, without the session, or after a lost connection. Default: 0, to
     /// try once.
     pub retry: Duration,
+    /// Try again only while the relay daemon does not have the session. A missing relay daemon, a lost connection and a
+    /// session that has a reader are errors at once. Default: `false`.
+    pub retries_only_session: bool,
     /// Returns an opened feed although the first attempt has failed. Further attempts then delay no other input, and their
     /// failure is the end of the feed. Default: `false`.
     pub connects_later: bool,
@@ -42,6 +45,7 @@ impl Default for LttngLiveOptions {
         Self {
             from: SeekPosition::Beginning,
             retry: Duration::ZERO,
+            retries_only_session: false,
             connects_later: false,
             metadata_timeout: Duration::from_secs(10),
             connection,
@@ -74,13 +78,14 @@ pub enum LttngLiveError {
 }
 
 impl LttngLiveError {
-    /// Returns `true` if another attempt can succeed.
-    pub(super) fn is_temporary(&self) -> bool {
+    /// Returns `true` for an error after which the options demand another attempt, which can succeed.
+    pub(super) fn is_temporary(&self, options: &LttngLiveOptions) -> bool {
         match self {
-            Self::Connection(error) => is_temporary(error),
+            Self::Connection(error) => !options.retries_only_session && is_temporary(error),
             Self::NoSessionGiven(_) | Self::Thread(_) | Self::Stopped => false,
             // A relay daemon notices late that a connection was lost.
-            Self::Refused(reason) => matches!(reason, AttachRefusal::Already | AttachRefusal::Unknown),
+            Self::Refused(AttachRefusal::Already) => !options.retries_only_session,
+            Self::Refused(reason) => *reason == AttachRefusal::Unknown,
             Self::UnknownSession(_) => true,
         }
     }
@@ -140,7 +145,7 @@ pub(super) fn connect(
             Err(error) => error,
         };
         let left = options.retry.saturating_sub(begin.elapsed());
-        if left.is_zero() || !error.is_temporary() {
+        if left.is_zero() || !error.is_temporary(options) {
             return Err(error);
         }
         let again = Instant::now() + pause.min(left);

@@ -78,7 +78,7 @@ impl Receiver {
             };
             self.attachment.disconnect();
             self.paused.clear();
-            if self.options.retry.is_zero() {
+            if self.options.retry.is_zero() || self.options.retries_only_session {
                 return Some(error.to_string());
             }
             connected = match self.reconnect(Some(error)) {
