@@ -44,7 +44,12 @@ fn create_file(path: &Path, existing: ExistingOutput) -> io::Result<OutputFile> 
         Ok(_) => {
             let file = OpenOptions::new().write(true).open(path).map_err(with_path)?;
             let is_terminal = file.is_terminal();
-            return Ok(OutputFile { writer: Some(writer(file)), replace: None, is_terminal });
+            return Ok(OutputFile {
+                writer: Some(writer(file)),
+                replace: None,
+                is_terminal,
+                is_standard: false,
+            });
         }
         Err(_) if fs::symlink_metadata(path).is_ok() => {
             let message = "expected the name of a new file, found a symbolic link to nothing";
@@ -64,7 +69,7 @@ fn create_file(path: &Path, existing: ExistingOutput) -> io::Result<OutputFile> 
         }
     };
     let replace = Some(Replace { temporary, target, existing });
-    let output = OutputFile { writer: Some(writer(file)), replace, is_terminal: false };
+    let output = OutputFile { writer: Some(writer(file)), replace, is_terminal: false, is_standard: false };
     if let (Some(old), Some(replace)) = (old, &output.replace) {
         fs::set_permissions(&replace.temporary, old.permissions()).map_err(with_path)?;
     }
@@ -88,12 +93,30 @@ fn stdout() -> io::Result<Box<dyn Write + Send>> {
     Ok(Box::new(io::stdout()))
 }
 
+/// Returns `true` if the standard output is a pipe whose reader has gone.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn has_no_reader() -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    let output = io::stdout();
+    let mut waiting = [PollFd::new(&output, PollFlags::empty())];
+    let polled = poll(&mut waiting, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+    let [output] = &waiting;
+    polled.is_ok() && output.revents().intersects(PollFlags::ERR | PollFlags::HUP)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn has_no_reader() -> bool {
+    false
+}
+
 /// Output for results; see [`create()`].
 pub struct OutputFile {
     /// `None` after `finish`.
     writer: Option<BufWriter<Box<dyn Write + Send>>>,
     replace: Option<Replace>,
     is_terminal: bool,
+    is_standard: bool,
 }
 
 struct Replace {
@@ -113,7 +136,7 @@ impl OutputFile {
         }
         let is_terminal = io::stdout().is_terminal();
         let writer = Some(BufWriter::with_capacity(BUFFER, stdout()?));
-        Ok(Self { writer, replace: None, is_terminal })
+        Ok(Self { writer, replace: None, is_terminal, is_standard: true })
     }
 
     /// Returns `true` for a terminal. Some output should then be escaped.
@@ -134,7 +157,8 @@ impl OutputFile {
     /// Creates an output that discards everything.
     #[must_use]
     pub fn nowhere() -> Self {
-        Self { writer: Some(BufWriter::new(Box::new(io::sink()))), replace: None, is_terminal: false }
+        let writer = Some(BufWriter::new(Box::new(io::sink()) as Box<dyn Write + Send>));
+        Self { writer, replace: None, is_terminal: false, is_standard: false }
     }
 
     /// Leaves an existing file unchanged. A device or a pipe receives the remaining output.
@@ -179,8 +203,13 @@ impl Write for OutputFile {
         writer.get_mut().write_all(bytes)
     }
 
+    /// Also fails if nobody reads the standard output any more, even if there is nothing to write.
     fn flush(&mut self) -> io::Result<()> {
-        self.writer()?.flush()
+        self.writer()?.flush()?;
+        if self.is_standard && !self.is_terminal && has_no_reader() {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        Ok(())
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) fn open(
     live.observer = Arc::new(QuietInputs(live.observer));
     let mut follow = FollowOptions::default();
     (follow.interval, follow.opens_later) = (args.interval, later);
-    follow.waiting = Arc::new(move |error| console.notice(&format!("waiting: {error}")));
+    follow.waiting = Arc::new(move |error| console.notice(&format!("waiting: {}", reason(error))));
     Ok(match follow::open(paths, options, &follow, &live) {
         Ok(traces) => Ok(traces.into_iter().map(|trace| Box::new(trace) as Box<dyn OpenedTrace>).collect()),
         Err(FollowError::Stopped) => Ok(Vec::new()),
@@ -34,10 +34,23 @@ pub(super) fn open(
     })
 }
 
+/// Returns why a path cannot be read yet.
+fn reason(error: &OpenError) -> String {
+    let first = match error {
+        OpenError::Refused(refused) => refused.iter().flat_map(|trace| &trace.diagnostics).next(),
+        _ => None,
+    };
+    first.map_or_else(|| error.to_string(), |first| format!("{error}: {}", first.diagnostic.message))
+}
+
 /// Observer of inputs that are often quiet. It reports errors only.
 pub(super) struct QuietInputs(pub(super) Arc<dyn LiveObserver>);
 
 impl LiveObserver for QuietInputs {
+    fn unrelated(&self, name: &str, error: &str) {
+        self.0.unrelated(name, error);
+    }
+
     fn failed(&self, name: &str, error: &str) {
         self.0.failed(name, error);
     }

@@ -22,10 +22,12 @@ use ichnos::{OpenError, OpenOptions, Session};
 #[cfg(all(feature = "dotnet", target_os = "linux"))]
 use self::dotnet::open as open_dotnet;
 use super::following::{self, QuietInputs};
+use super::open_failure::UNRELATED_CLOCKS;
 use crate::args::listen::ListenAddress;
 use crate::args::live::{AttachAt, LiveArgs};
 use crate::args::{FollowArgs, Reading};
 use crate::exit::Failure;
+use crate::output::safe;
 use crate::progress::{Console, interrupt};
 
 /// `true` if a live input ended because of an error.
@@ -184,6 +186,7 @@ fn receive(
         Ok(datagrams) => datagrams,
         Err(error) => return Ok(Err(error.into())),
     };
+    console.notice(&format!("listening on unixgram:{}", safe(&path.display().to_string())));
     // Quiet programs are normal.
     let mut live = live.clone();
     live.observer = Arc::new(QuietInputs(live.observer));
@@ -282,6 +285,11 @@ impl LiveObserver for LiveReporter {
 
     fn resumed(&self, name: &str) {
         self.console.notice(&format!("{name}: no longer silent"));
+    }
+
+    fn unrelated(&self, name: &str, error: &str) {
+        self.failed(name, error);
+        self.console.help(UNRELATED_CLOCKS);
     }
 
     fn failed(&self, name: &str, error: &str) {

@@ -14,6 +14,10 @@ use crate::suggestions::{alternatives, nearest};
 /// Maximum number of problems in an error. `ichnos check` shows all.
 const SHOWN: usize = 20;
 
+/// Help for clocks that are not related.
+pub(super) const UNRELATED_CLOCKS: &str = "read the traces one by one, set clock offsets with --offset PATH=TIME or \
+    --manifest FILE, or force one timeline with --assume-correlated";
+
 /// Converts an error from opening traces, and adds a suggested fix.
 pub(crate) fn failure(error: &OpenError) -> Failure {
     let message = error.to_string();
@@ -36,10 +40,7 @@ pub(crate) fn failure(error: &OpenError) -> Failure {
             let option = format_flags::name(conflict.option);
             Failure::new(message).help(format!("{}; or leave out {option}", conflict.help))
         }
-        OpenError::Uncorrelated(_) => Failure::new(message).help(
-            "read the traces one by one, set clock offsets with --offset PATH=TIME or --manifest FILE, or \
-            force one timeline with --assume-correlated",
-        ),
+        OpenError::Uncorrelated(_) => Failure::new(message).help(UNRELATED_CLOCKS),
         OpenError::NoClock { clock, known, .. } => unknown_clock(message, clock, known),
         OpenError::Several(errors) => {
             Failure::all(errors.iter().map(failure)).unwrap_or_else(|| Failure::new(message))

@@ -29,6 +29,20 @@ impl Following {
         line
     }
 
+    /// Returns the next line of the messages.
+    fn message(&mut self) -> String {
+        let mut line = Vec::new();
+        let messages = self.child.stderr.as_mut().unwrap();
+        // Without a buffer: the rest is read at the end.
+        for byte in messages.bytes() {
+            line.push(byte.unwrap());
+            if line.ends_with(b"\n") {
+                break;
+            }
+        }
+        String::from_utf8(line).unwrap()
+    }
+
     /// Sends a signal, and returns the exit code, the rest of the output, and the messages.
     fn end(mut self, signal: &str) -> (Option<i32>, String, String) {
         let kill = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
@@ -129,11 +143,97 @@ fn statistics_at_the_end() {
 
 #[test]
 fn what_cannot_be_followed() {
-    let packed = root().join("examples/hello-dotnet/hello.nettrace.zst");
-    ichnos(["cat", "--follow", text(&packed)])
-        .expect(2, &["--follow: nettrace files that are compressed or in a directory"]);
     ichnos(["cat", "--interval", "1s", "x"]).expect(2, &["--follow"]);
     ichnos(["cat", "--follow", "--tail", "3", "x"]).expect(2, &["cannot be used with"]);
+}
+
+/// Other content with the length of the former content.
+#[test]
+fn files_that_are_written_again() {
+    let directory = Directory::new("follow-again");
+    let path = directory.join("log.jsonl");
+    append(&path, &tick(1));
+    let mut following = Following::start(&["cat", text(&path)]);
+    assert!(following.line().contains("n = 1"));
+    for time in 2..4 {
+        let mut file = OpenOptions::new().write(true).open(&path).unwrap();
+        file.write_all(tick(time).as_bytes()).unwrap();
+        assert!(following.line().contains(&format!("n = {time}")));
+    }
+    let (code, rest, messages) = following.end("-INT");
+    assert_eq!((code, rest.as_str()), (Some(0), ""), "{messages}");
+}
+
+/// .NET files are recognized by their content when they appear, and by their number when they get another name.
+#[test]
+fn dotnet_files_with_any_name() {
+    let directory = Directory::new("follow-dotnet");
+    let packed = root().join("examples/hello-dotnet/hello.nettrace.zst");
+    let expected = ichnos(["cat", text(&packed)]).out.lines().count();
+    let plain = directory.join("plain");
+    fs::write(&plain, zstd::decode_all(&*fs::read(&packed).unwrap()).unwrap()).unwrap();
+    for source in [&packed, &plain] {
+        let path = directory.join("later");
+        let mut following = Following::start(&["cat", text(&path)]);
+        assert!(following.message().contains("waiting: "));
+        fs::copy(source, &path).unwrap();
+        following.line();
+        let (code, rest, messages) = following.end("-INT");
+        assert_eq!((code, rest.lines().count() + 1), (Some(0), expected), "{messages}");
+        fs::remove_file(&path).unwrap();
+    }
+    let below = directory.join("below");
+    fs::create_dir(&below).unwrap();
+    let (first, second) = (below.join("a.nettrace"), below.join("b.nettrace"));
+    let bytes = fs::read(&plain).unwrap();
+    let (begin, end) = bytes.split_at(bytes.len() / 2);
+    fs::write(&first, begin).unwrap();
+    let mut following = Following::start(&["cat", text(&below)]);
+    following.line();
+    fs::rename(&first, &second).unwrap();
+    OpenOptions::new().append(true).open(&second).unwrap().write_all(end).unwrap();
+    let (code, rest, messages) = following.end("-INT");
+    assert_eq!((code, rest.lines().count() + 1), (Some(0), expected), "{messages}");
+    // Other content of the same length.
+    let mut following = Following::start(&["cat", text(&plain)]);
+    (0..expected).for_each(|_| drop(following.line()));
+    let mut changed = bytes.clone();
+    // The start time, in the trace object.
+    let place = bytes.windows(5).position(|window| window == b"Trace").unwrap() + 20;
+    changed[place] ^= 1;
+    fs::write(directory.join("changed"), &changed).unwrap();
+    OpenOptions::new().write(true).open(&plain).unwrap().write_all(&changed).unwrap();
+    following.line();
+    let (code, rest, messages) = following.end("-INT");
+    assert_eq!((code, rest.lines().count() + 1), (Some(0), expected), "{messages}");
+    // A missing file is not waited for in silence.
+    let mut following = Following::start(&["cat", text(&directory.join("no.nettrace"))]);
+    assert!(following.message().contains("waiting: "));
+    assert_eq!(following.end("-INT").0, Some(0));
+}
+
+/// The command ends with the reader of its output, even if nothing happens.
+#[test]
+fn a_reader_that_is_gone() {
+    let directory = Directory::new("follow-reader");
+    let path = directory.join("log.jsonl");
+    append(&path, &tick(1));
+    let mut following = Following::start(&["cat", text(&path)]);
+    assert!(following.line().contains("n = 1"));
+    let Following { mut child, out } = following;
+    drop(out);
+    let code = child.wait().unwrap();
+    assert_eq!(code.code(), Some(0), "{code}");
+}
+
+#[test]
+fn unrelated_clocks_beside_live_inputs() {
+    let log = root().join("examples/hello-fuchsia/boot.log");
+    let mut following = Following::start(&["cat", text(&log), "--listen", "otlp://127.0.0.1:0"]);
+    while !following.message().contains("--assume-correlated") {
+        assert_eq!(following.child.try_wait().unwrap(), None);
+    }
+    following.end("-INT");
 }
 
 /// Lines that were appended just before a file vanished.

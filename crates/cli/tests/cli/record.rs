@@ -229,8 +229,8 @@ fn incomplete_recordings_are_reported() {
     let bytes = recording();
     assert!(fs::read(&output).unwrap() == bytes[..bytes.len() / 2]);
     let runtime = Runtime::start("usual");
-    let parts = ["No space left on device", "/dev/full keeps the first 0 bytes"];
-    ichnos(["record", &runtime.target(), "-o", "/dev/full"]).expect(2, &parts);
+    let full = ichnos(["record", &runtime.target(), "-o", "/dev/full"]);
+    assert!(!full.expect(2, &["No space left on device"]).err.contains("keeps"));
 }
 
 #[test]

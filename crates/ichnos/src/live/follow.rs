@@ -40,7 +40,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel, sync_channel};
 use std::time::{Duration, Instant};
 
-use ichnos_io::FormatInfo;
+use ichnos_io::{FormatInfo, IoError};
 use ichnos_model::DataStream;
 use ichnos_model::clock::ClockOrigin;
 use ichnos_model::live::{LiveFeed, LiveOptions, LivePoll, LiveTrace};
@@ -53,7 +53,7 @@ pub use self::input_state::InputState;
 use self::delivery::Delivery;
 use self::later_feed::Opening;
 #[cfg(feature = "nettrace")]
-use self::nettrace_feed::{NettraceFeed, is_nettrace};
+use self::nettrace_feed::{FileStart, NettraceFeed, is_nettrace};
 #[cfg(feature = "nettrace")]
 use self::nettrace_folder::NettraceFolder;
 use self::spooled_pipe::SpooledPipe;
@@ -106,8 +106,12 @@ pub fn open(
         let (nettrace, files): (Vec<_>, Vec<_>) = files.into_iter().partition(is_nettrace);
         for path in nettrace {
             let (options, live, name) = (options.clone(), live.clone(), vec![path.clone()]);
+            let waiting = Arc::clone(&follow.waiting);
             let open = move || {
                 let name = path.to_string_lossy();
+                if !path.exists() {
+                    waiting(&OpenError::from(IoError::NotFound { path: name.clone().into_owned() }));
+                }
                 NettraceFeed::open(&path, &name, None, &options, &live)
             };
             openings.push((name, Box::new(open)));
@@ -159,8 +163,10 @@ fn open_folder(
     mut follow: FollowOptions,
     live: &LiveOptions,
 ) -> Result<(OpenOptions, FollowOptions, Option<NamedOpening>), FollowError> {
-    // A missing path can become a directory.
-    let directories: Vec<PathBuf> = files.iter().filter(|path| !path.is_file()).cloned().collect();
+    // A missing path can become a directory or a .NET file, and a file without a start can become a .NET file.
+    let can_be_nettrace =
+        |path: &&PathBuf| !path.is_file() || FileStart::read(path, &options.tree()).is_none();
+    let directories: Vec<PathBuf> = files.iter().filter(can_be_nettrace).cloned().collect();
     if directories.is_empty() || options.format.as_deref().is_some_and(|format| format != "nettrace") {
         return Ok((options, follow, None));
     }
@@ -347,6 +353,8 @@ impl FollowFeed {
 
 /// Waits until there is a data stream. When it is stopped, the inputs do not grow any more.
 fn wait_for_trace(inputs: &mut Inputs, live: &LiveOptions) -> Result<Session, FollowError> {
+    // What changes after a look is then noticed.
+    inputs.watch();
     loop {
         if let Some(session) = inputs.open_changed()?
             && has_streams(&session)
@@ -359,13 +367,19 @@ fn wait_for_trace(inputs: &mut Inputs, live: &LiveOptions) -> Result<Session, Fo
         if (inputs.follow.goes_on)() {
             return Err(FollowError::GoesOn);
         }
-        let wait = Instant::now();
-        while wait.elapsed() < inputs.pause() {
+        inputs.watch();
+        let (wait, mut is_changed) = (Instant::now(), false);
+        while wait.elapsed() < if is_changed { inputs.least_pause() } else { inputs.pause() } {
             if live.is_stopped() {
                 let finished = inputs.open_finished().ok();
                 return finished.filter(has_streams).ok_or(FollowError::Stopped);
             }
-            std::thread::sleep(PAUSE.min(inputs.pause()));
+            // A change before the least pause is over does not end it.
+            if is_changed {
+                std::thread::sleep(PAUSE.min(inputs.least_pause().saturating_sub(wait.elapsed())));
+            } else {
+                is_changed = inputs.wait(PAUSE.min(inputs.pause()));
+            }
         }
     }
 }

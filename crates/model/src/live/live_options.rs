@@ -26,6 +26,11 @@ pub trait LiveObserver: Send + Sync {
         let _ = name;
     }
 
+    /// Called when an input ends because its clock is not related to those of the others.
+    fn unrelated(&self, name: &str, error: &str) {
+        self.failed(name, error);
+    }
+
     /// Called when an input ends because of an error.
     fn failed(&self, name: &str, error: &str) {
         let _ = (name, error);

@@ -71,9 +71,10 @@ impl RecordedFile {
         self.last == Some(END_MARK)
     }
 
-    /// Says what the file keeps after an error.
+    /// Says what the file keeps after an error, if it keeps anything.
     pub(super) fn kept(&self) -> Option<String> {
-        let path = self.path.as_ref()?;
+        let keeps = self.length > 0 && self.file.metadata().is_ok_and(|found| found.is_file());
+        let path = self.path.as_ref().filter(|_| keeps)?;
         let path = safe(&path.display().to_string()).into_owned();
         Some(format!("{path} keeps the first {}; `ichnos repair` makes it whole", size(self.length)))
     }

@@ -15,8 +15,8 @@ pub enum FollowError {
     /// There is no trace yet, but other inputs of the paths are read.
     #[error("there is no trace yet")]
     GoesOn,
-    /// Files in the format are read once, which needs their own path.
-    #[error("{0} files that are compressed or in a directory cannot be followed: name the uncompressed file")]
+    /// Files in the format are read once, which an archive does not allow.
+    #[error("{0} files in an archive cannot be followed: unpack it")]
     ReadOnce(&'static str),
     /// A .NET file cannot be read while it grows.
     #[error("{path}: {problem}")]

@@ -15,7 +15,7 @@ const MOST_HELD: usize = 256;
 const MOST_FILES: usize = 100_000;
 
 /// Time for which a file is read after it was renamed or removed. Its writer may go on for some time.
-const GRACE: Duration = Duration::from_secs(10);
+pub(super) const GRACE: Duration = Duration::from_secs(10);
 
 /// Files that are followed.
 #[derive(Debug, Default)]

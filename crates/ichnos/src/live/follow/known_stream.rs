@@ -4,6 +4,7 @@ use std::fs::{self, File, Metadata};
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use ichnos_io::FilePrint;
 use ichnos_model::cursor::{BoxedCursor, MessageKind, ResumePoint};
@@ -36,16 +37,18 @@ pub(super) struct FollowedFile {
     device: u64,
     number: u64,
     bytes: u64,
+    /// Time of the last modification, if it is known.
+    modified: Option<SystemTime>,
 }
 
 impl FollowedFile {
     /// Describes a file.
     pub(super) fn new(found: &Metadata) -> Self {
-        Self::of_identity(identity(found), found.len())
+        Self { modified: found.modified().ok(), ..Self::of_identity(identity(found), found.len()) }
     }
 
     pub(super) fn of_identity((device, number): (u64, u64), bytes: u64) -> Self {
-        Self { device, number, bytes }
+        Self { device, number, bytes, modified: None }
     }
 
     /// Finds the files of a data stream, up to a limit. Others are left out.
@@ -190,11 +193,13 @@ impl StreamPosition {
 
     /// Notes the content of the only file, which is not compressed. Returns `true` if other content has replaced it.
     pub(super) fn note_content(&mut self, path: &Path, now: &FollowedFile) -> bool {
-        let is_grown = self.file.is_some_and(|before| before.bytes < now.bytes);
+        // Other content can have the same length.
+        let is_same = |before: FollowedFile| (before.bytes, before.modified) == (now.bytes, now.modified);
+        let is_changed = self.file.is_some_and(|before| before.bytes <= now.bytes && !is_same(before));
         let is_replaced = self.print.is_some_and(|print| {
-            is_grown && print_of(path, print.length()).is_some_and(|found| found != print)
+            is_changed && print_of(path, print.length()).is_some_and(|found| found != print)
         });
-        if self.print.is_none() || self.file.is_none_or(|before| before.bytes != now.bytes) {
+        if self.print.is_none() || self.file.is_none_or(|before| !is_same(before)) {
             self.print = usize::try_from(now.bytes).ok().and_then(|length| print_of(path, length));
         }
         is_replaced

@@ -21,6 +21,7 @@ struct LaterFeed {
     feed: Option<Box<dyn LiveFeed>>,
     /// Clock that the clock of the input must be related to. `None` for any clock.
     clock: Option<ClockClass>,
+    name: String,
     live: LiveOptions,
     is_stopped: bool,
 }
@@ -47,7 +48,8 @@ pub(super) fn open(
     };
     std::thread::Builder::new().name("open".to_owned()).spawn(open).map_err(FollowError::Thread)?;
     let clock = is_related.then_some(clock);
-    let feed = LaterFeed { opened, feed: None, clock, live: live.clone(), is_stopped: false };
+    let feed =
+        LaterFeed { opened, feed: None, clock, name: name.to_owned(), live: live.clone(), is_stopped: false };
     Ok(LiveTrace::new("", name, stream, Box::new(feed), live.clone()))
 }
 
@@ -80,7 +82,8 @@ impl LiveFeed for LaterFeed {
             match self.opened.try_recv() {
                 Ok(Ok(trace)) => {
                     if let Some(problem) = self.begin(trace) {
-                        return LivePoll::Failed(problem);
+                        self.live.observer.unrelated(&self.name, &problem);
+                        return LivePoll::End;
                     }
                 }
                 Ok(Err(FollowError::Stopped)) | Err(TryRecvError::Disconnected) => return LivePoll::End,

@@ -1,10 +1,10 @@
 //! .NET files that grow, read once from their start.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use ichnos_io::{Bytes, FilePrint, Tree, TreeOptions};
 use ichnos_model::DataStream;
@@ -20,6 +20,9 @@ use crate::nettrace::{LiveNettrace, LiveState, NettraceOptions};
 
 /// Start of .NET files.
 const MAGIC: &[u8] = b"Nettrace";
+
+/// Number of bytes by which compressed files are recognized.
+const PACKED_START: u64 = 10;
 
 /// Number of bytes to read at a time.
 const STEP: usize = 256 << 10;
@@ -52,13 +55,13 @@ pub(super) enum FileStart {
 impl FileStart {
     /// Reads the start of a file. Returns `None` if it is too short.
     pub(super) fn read(path: &Path, options: &TreeOptions) -> Option<Self> {
-        let mut beginning = [0; MAGIC.len()];
-        File::open(path).and_then(|mut file| file.read_exact(&mut beginning)).ok()?;
-        if beginning == MAGIC {
+        let mut beginning = Vec::new();
+        File::open(path).and_then(|file| file.take(PACKED_START).read_to_end(&mut beginning)).ok()?;
+        if beginning.starts_with(MAGIC) {
             return Some(Self::Plain);
         }
         if !Tree::is_packed(&beginning) {
-            return Some(Self::Other);
+            return (beginning.len() as u64 == PACKED_START).then_some(Self::Other);
         }
         let mut options = options.clone();
         options.beginning = Some(MAGIC.len() as u64);
@@ -79,6 +82,13 @@ fn unpacked(path: &Path, options: &TreeOptions) -> io::Result<Option<Bytes>> {
     }
 }
 
+/// Returns `true` if another file has the path. A file can have no name any more, or a new one.
+fn has_other(path: &Path, opened: &Metadata) -> bool {
+    let other = path.metadata().ok().map(|found| FollowedFile::new(&found));
+    let other = other.filter(FollowedFile::is_identified);
+    other.is_some_and(|other| other.identity() != FollowedFile::new(opened).identity())
+}
+
 /// Content of a growing file.
 enum NettraceContent {
     /// The file does not exist yet.
@@ -86,6 +96,8 @@ enum NettraceContent {
     Plain(File),
     /// A compressed file, which is unpacked again when it has changed.
     Packed {
+        /// Keeps the number of the file from being used for another one.
+        file: File,
         state: InputState,
         looked: Instant,
     },
@@ -129,6 +141,10 @@ pub(super) struct NettraceFeed {
     path: PathBuf,
     content: NettraceContent,
     read: ReadBytes,
+    /// Time of the modification before the last read.
+    modified: Option<SystemTime>,
+    /// `true` if another file at the path is not read, because another feed reads it.
+    keeps_file: bool,
     /// Last time at which the file had grown.
     grown: Instant,
     pipe: Option<SpooledPipe>,
@@ -175,11 +191,25 @@ impl NettraceFeed {
             path: path.to_owned(),
             content: NettraceContent::Missing,
             read: ReadBytes::default(),
+            modified: None,
+            keeps_file: false,
             grown: Instant::now(),
             pipe: None,
             is_stopped: false,
             is_replaced: false,
             problem: None,
+        }
+    }
+
+    /// Keeps the file. Others with its path are not read.
+    pub(super) fn keep_file(&mut self) {
+        self.keeps_file = true;
+    }
+
+    /// Sets the path after the file got another name.
+    pub(super) fn set_path(&mut self, path: &Path) {
+        if self.path != path {
+            path.clone_into(&mut self.path);
         }
     }
 
@@ -222,8 +252,8 @@ impl NettraceFeed {
         if matches!(self.content, NettraceContent::Missing) {
             match FileStart::read(&self.path, &self.tree) {
                 Some(FileStart::Packed) => {
-                    let state = InputState::new([]);
-                    self.content = NettraceContent::Packed { state, looked: self.grown };
+                    let (file, state) = (File::open(&self.path)?, InputState::new([]));
+                    self.content = NettraceContent::Packed { file, state, looked: self.grown };
                 }
                 // It is refused later.
                 Some(_) => self.content = NettraceContent::Plain(File::open(&self.path)?),
@@ -238,13 +268,16 @@ impl NettraceFeed {
 
     fn receive_plain(&mut self) -> io::Result<usize> {
         let NettraceContent::Plain(file) = &mut self.content else { return Ok(0) };
-        let length = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
+        let found = file.metadata()?;
+        let length = usize::try_from(found.len()).unwrap_or(usize::MAX);
+        let is_touched = std::mem::replace(&mut self.modified, found.modified().ok()) != self.modified;
         if length == self.read.count {
-            // It can have no name any more, or a new one.
-            let other = self.path.metadata().ok().filter(|_| self.pipe.is_none());
-            let opened = FollowedFile::new(&file.metadata()?);
-            let other = other.map(|found| FollowedFile::new(&found)).filter(FollowedFile::is_identified);
-            self.is_replaced = other.is_some_and(|other| other.identity() != opened.identity());
+            // Other content can have the same length.
+            self.is_replaced = if is_touched && length > 0 && !self.read.are_in(file)? {
+                true
+            } else {
+                self.pipe.is_none() && !self.keeps_file && has_other(&self.path, &found)
+            };
             return Ok(0);
         }
         if length < self.read.count || !self.read.are_in(file)? {
@@ -258,11 +291,16 @@ impl NettraceFeed {
     }
 
     fn receive_packed(&mut self) -> io::Result<usize> {
-        let NettraceContent::Packed { state, looked } = &mut self.content else { return Ok(0) };
+        let NettraceContent::Packed { file, state, looked } = &mut self.content else { return Ok(0) };
         if !self.is_stopped && looked.elapsed() < LOOK && self.read.count > 0 {
             return Ok(0);
         }
         *looked = Instant::now();
+        // What was unpacked of a removed file stays.
+        let is_gone = self.read.count > 0 && !self.path.exists();
+        if is_gone || self.keeps_file && has_other(&self.path, &file.metadata()?) {
+            return Ok(0);
+        }
         let now = InputState::new([&self.path]);
         if std::mem::replace(state, now) == now {
             return Ok(0);
@@ -293,6 +331,7 @@ impl NettraceFeed {
     fn begin_again(&mut self) {
         self.live = LiveNettrace::new(&self.name, &self.options, Vec::new());
         (self.content, self.read, self.is_replaced) = (NettraceContent::Missing, ReadBytes::default(), false);
+        self.modified = None;
     }
 
     /// Returns `true` if nothing more is appended.

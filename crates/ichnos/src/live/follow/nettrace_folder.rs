@@ -17,6 +17,8 @@ use ichnos_model::{DataStream, Trace};
 
 use super::follow_error::FollowError;
 use super::follow_options::FollowOptions;
+use super::held_files::GRACE;
+use super::known_stream::FollowedFile;
 use super::nettrace_feed::{FileStart, NettraceFeed};
 use crate::OpenOptions;
 
@@ -40,7 +42,12 @@ pub(super) fn has_nettrace(directories: &[PathBuf], options: &OpenOptions) -> bo
 }
 
 /// Visits all files below a directory in the order of their names, until `visit` returns `false`. Links are not followed.
+/// A file instead of a directory is visited itself.
 fn for_each_file(directory: &Path, visit: &mut dyn FnMut(&Path) -> bool) {
+    if directory.is_file() {
+        visit(directory);
+        return;
+    }
     let (mut left, mut seen) = (vec![directory.to_owned()], 0);
     while let Some(directory) = left.pop() {
         let mut entries: Vec<_> = fs::read_dir(&directory).into_iter().flatten().flatten().collect();
@@ -72,8 +79,8 @@ pub(super) struct NettraceFolder {
     interval: Duration,
     /// Last time at which the directories were searched.
     searched: Option<Instant>,
-    /// Files that are read or are no .NET files.
-    known: HashSet<PathBuf>,
+    /// Files that are read or are no .NET files, as far as they are still there.
+    known: HashSet<FileKey>,
     files: Vec<FolderFile>,
     /// Index of the file with the current message.
     current: Option<usize>,
@@ -84,7 +91,27 @@ pub(super) struct NettraceFolder {
     problems: Vec<String>,
 }
 
+/// Identity of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum FileKey {
+    /// Device and number, which stay if the file gets another name.
+    Number(u64, u64),
+    /// Path of a file in a system without numbers, and of a file that is not kept open.
+    Path(PathBuf),
+}
+
+impl FileKey {
+    fn new(path: &Path) -> Option<Self> {
+        let found = FollowedFile::new(&path.metadata().ok()?);
+        let (device, number) = found.identity();
+        Some(if found.is_identified() { Self::Number(device, number) } else { Self::Path(path.to_owned()) })
+    }
+}
+
 struct FolderFile {
+    key: FileKey,
+    /// Last time at which it was found.
+    found: Instant,
     name: String,
     feed: NettraceFeed,
     state: FileState,
@@ -150,27 +177,51 @@ impl NettraceFolder {
     fn search(&mut self) {
         self.searched = Some(Instant::now());
         let Self { directories, options, tree, known, files, is_stopped, .. } = self;
+        let mut present = HashSet::new();
         for directory in directories {
             for_each_file(directory, &mut |path| {
-                if known.contains(path) {
+                let Some(key) = FileKey::new(path) else { return true };
+                if known.contains(&key) {
+                    if let Some(file) = files.iter_mut().find(|file| file.key == key) {
+                        file.feed.set_path(path);
+                        file.found = Instant::now();
+                    }
+                    present.insert(key);
+                    return true;
+                }
+                let other = FileKey::Path(path.to_owned());
+                if known.contains(&other) {
+                    present.insert(other);
                     return true;
                 }
                 let Some(start) = FileStart::read(path, tree) else { return true };
                 if start == FileStart::Other {
-                    known.insert(path.to_owned());
+                    known.insert(other.clone());
+                    present.insert(other);
                 } else if files.len() < MOST_READ {
-                    known.insert(path.to_owned());
+                    known.insert(key.clone());
                     let name = path.to_string_lossy().into_owned();
                     let mut feed = NettraceFeed::new(path, &name, options);
+                    if !matches!(key, FileKey::Path(_)) {
+                        feed.keep_file();
+                    }
                     if *is_stopped {
                         feed.stop();
                     }
-                    let (state, polled) = (FileState::Pending(None), Instant::now());
-                    files.push(FolderFile { name, feed, state, polled });
+                    let (state, found) = (FileState::Pending(None), Instant::now());
+                    files.push(FolderFile { key, found, name, feed, state, polled: found });
                 }
                 true
             });
         }
+        // Files that are gone are read for some time, because their writers may go on.
+        for file in files {
+            if file.found.elapsed() >= GRACE {
+                file.feed.stop();
+            }
+            present.insert(file.key.clone());
+        }
+        *known = present;
         self.has_files.fetch_or(!self.files.is_empty(), Ordering::Relaxed);
     }
 

@@ -43,6 +43,10 @@ pub(super) struct Inputs {
     took: Duration,
     /// Kinds of the reported reasons for waiting, and reported paths.
     reported: HashSet<(Discriminant<OpenError>, String)>,
+    /// `true` if the last opening found only traces that cannot be read.
+    was_refused: bool,
+    #[cfg(target_os = "linux")]
+    watch: Option<FileWatch>,
 }
 
 impl Inputs {
@@ -62,7 +66,28 @@ impl Inputs {
             is_again: false,
             took: Duration::ZERO,
             reported,
+            was_refused: false,
+            #[cfg(target_os = "linux")]
+            watch: FileWatch::new(),
         }
+    }
+
+    /// Asks the system to notify of changes from now on.
+    pub(super) fn watch(&mut self) {
+        #[cfg(target_os = "linux")]
+        if let Some(watch) = &mut self.watch {
+            watch.watch(&self.paths);
+        }
+    }
+
+    /// Waits for a notification of changes, without a system that has them for the whole time. Returns `true` for one.
+    pub(super) fn wait(&mut self, time: Duration) -> bool {
+        #[cfg(target_os = "linux")]
+        if let Some(watch) = &mut self.watch {
+            return watch.wait(time, None);
+        }
+        std::thread::sleep(time);
+        false
     }
 
     /// Sets the name of the only path for display.
@@ -100,7 +125,7 @@ impl Inputs {
     }
 
     /// Returns the least time until the next look after a notification.
-    fn least_pause(&self) -> Duration {
+    pub(super) fn least_pause(&self) -> Duration {
         LEAST_PAUSE.min(self.follow.interval).max(self.took.saturating_mul(SHARE))
     }
 
@@ -120,12 +145,19 @@ impl Inputs {
         self.took = begin.elapsed();
         match opened {
             Ok(session) => {
+                self.was_refused = false;
                 session.left_out().iter().for_each(|error| self.report(error, error.to_string()));
                 Ok(Some(session))
             }
             Err(error) if can_vanish(&error) => {
-                // The text can change with each byte of a file.
-                self.report(&error, String::new());
+                // A file whose start is being written is whole a moment later.
+                let is_refused = matches!(error, OpenError::Refused(_));
+                if !is_refused || std::mem::replace(&mut self.was_refused, true) {
+                    // The text can change with each byte of a file.
+                    self.report(&error, String::new());
+                } else {
+                    self.is_again = true;
+                }
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -220,8 +252,6 @@ pub(super) struct Watcher {
     deliveries: SyncSender<Result<Delivery, OpenError>>,
     control: Arc<FollowControl>,
     arrivals: Arrivals,
-    #[cfg(target_os = "linux")]
-    watch: Option<FileWatch>,
 }
 
 impl Watcher {
@@ -231,27 +261,20 @@ impl Watcher {
         control: Arc<FollowControl>,
         arrivals: Arrivals,
     ) -> Self {
-        Self {
-            inputs,
-            delivered: Delivered::default(),
-            deliveries,
-            control,
-            arrivals,
-            #[cfg(target_os = "linux")]
-            watch: FileWatch::new(),
-        }
+        Self { inputs, delivered: Delivered::default(), deliveries, control, arrivals }
     }
 
     /// Waits for the next look: for the pause, or until the system says that a file has changed.
     fn wait(&mut self) -> ControlState {
         let pause = self.inputs.pause();
         #[cfg(target_os = "linux")]
-        if let (Some(watch), Some(bell)) = (&mut self.watch, &self.control.bell) {
+        let least = self.inputs.least_pause();
+        #[cfg(target_os = "linux")]
+        if let (Some(watch), Some(bell)) = (&mut self.inputs.watch, &self.control.bell) {
             watch.watch(&self.inputs.paths);
-            let least = self.inputs.least_pause();
             let state = self.control.wait(least);
             if state.goes_on() {
-                watch.wait(pause.saturating_sub(least), bell);
+                watch.wait(pause.saturating_sub(least), Some(bell));
             }
             return self.control.wait(Duration::ZERO);
         }
