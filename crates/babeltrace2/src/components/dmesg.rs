@@ -124,7 +124,8 @@ impl Source for Lines {
             record.set_cycles(self.last);
         }
         record.values.begin(Scope::Payload);
-        // Not all logs are UTF-8.
+        // Not all logs are UTF-8. As in C, a zero byte ends the text.
+        let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
         record.values.push(FieldValue::Text(text));
         NextRecord::Event
     }
