@@ -8,6 +8,7 @@ use ichnos::io::ExistingOutput;
 use crate::command::{Action, Command, Failure};
 use crate::components::{self, ctf_fs, lttng_live, query};
 use crate::graph;
+use crate::native_text::path_of;
 use crate::paint::Paint;
 use crate::standard_output::{exit_code, print, printable};
 use crate::value_text::value_text;
@@ -24,12 +25,12 @@ pub(crate) fn execute(command: Command, paint: Paint) -> Result<u8, Failure> {
             let answer = query::query(&class, &object, &parameters)?;
             print(&value_text(&answer, 0, paint), paint)
         }
-        Action::PrintMetadata { path, output } => print_metadata(Path::new(&path), output.as_deref()),
+        Action::PrintMetadata { path, output } => print_metadata(&path_of(&path), output.as_deref()),
         Action::PrintLiveSessions { url, output } => {
             let text = lttng_live::sessions_text(&url)
                 .map_err(|failure| failure.in_context("Failed to query `sessions` object"))?;
             match output {
-                Some(output) => write_text(&text, Path::new(&output)),
+                Some(output) => write_text(&text, &path_of(&output)),
                 None => print(&text, paint),
             }
         }
@@ -48,7 +49,8 @@ fn write_text(text: &str, output: &Path) -> Result<u8, Failure> {
 fn print_metadata(path: &Path, output: Option<&str>) -> Result<u8, Failure> {
     let metadata = components::metadata_text(&ctf_fs::normalized(path))
         .map_err(|failure| failure.in_context("Failed to query `metadata-info` object"))?;
-    let output = output.map(Path::new);
+    let output = output.map(path_of);
+    let output = output.as_deref();
     let cannot = |error: &dyn std::fmt::Display| {
         let output = output.unwrap_or(Path::new("")).display();
         Failure::from_cause(format!("Cannot open file for writing: path=\"{output}\": {error}"))

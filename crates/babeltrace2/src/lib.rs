@@ -14,6 +14,7 @@ mod graph;
 mod graph_check;
 mod help;
 mod list_plugins;
+mod native_text;
 mod paint;
 mod parameter_check;
 mod parameters;
@@ -30,9 +31,10 @@ use std::process::ExitCode;
 
 use self::arguments::environment::Environment;
 use self::arguments::{Refusal, parse};
-use self::command::{Action, Failure};
+use self::command::Action;
 use self::execute::execute;
 use self::failure::error_stack;
+use self::native_text::{readable, text_of};
 use self::paint::Paint;
 use self::standard_output::{print, print_warning, printable};
 
@@ -48,6 +50,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             // The failure matters more than a print error.
             let _ = print(&output, paint);
             let text = error_stack(&failure, paint);
+            let text = readable(&text);
             let text = printable(&text, io::stderr().is_terminal(), paint.is_on());
             let _ = io::stderr().write_all(text.as_bytes());
             ExitCode::from(failure.exit_code)
@@ -61,11 +64,7 @@ fn run_words(
 ) -> Result<u8, Refusal> {
     let mut words = Vec::new();
     for argument in arguments {
-        let not_text = |argument: OsString| {
-            let text = argument.to_string_lossy();
-            Failure::from_cause(format!("Argument `{text}` is not valid UTF-8"))
-        };
-        words.push(argument.into_string().map_err(not_text)?);
+        words.push(text_of(&argument));
     }
     let command = parse(&words, environment, &components::discovery::find_sources)?;
     if let Action::Print(text) = &command.action {

@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use ichnos::export::{TerminalText, for_terminal};
 
 use crate::command::Failure;
+use crate::native_text::{bytes_of, readable};
 use crate::paint::Paint;
 
 /// Exit code of a program that writes into a pipe which nobody reads any more, as a shell shows it.
@@ -17,7 +18,9 @@ const BROKEN_PIPE: u8 = 141;
 pub(crate) fn print(text: &str, paint: Paint) -> Result<u8, Failure> {
     let mut output = io::stdout().lock();
     let text = printable(text, output.is_terminal(), paint.is_on());
-    exit_code(output.write_all(text.as_bytes()).and_then(|()| output.flush()))
+    let bytes =
+        if output.is_terminal() { readable(&text).into_owned().into_bytes().into() } else { bytes_of(&text) };
+    exit_code(output.write_all(&bytes).and_then(|()| output.flush()))
 }
 
 /// Returns the exit code for the result of writing to any output.
@@ -35,7 +38,7 @@ pub(crate) fn exit_code(written: io::Result<()>) -> Result<u8, Failure> {
 /// Prints a warning on standard error.
 pub(crate) fn print_warning(text: &str) {
     // Nobody may read warnings.
-    let _ = writeln!(io::stderr(), "WARNING: {}", ichnos::export::printable(text));
+    let _ = writeln!(io::stderr(), "WARNING: {}", ichnos::export::printable(&readable(text)));
 }
 
 /// Returns a text without control characters for a terminal, except colors.

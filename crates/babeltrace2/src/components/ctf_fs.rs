@@ -17,6 +17,7 @@ use crate::components::ctf_errors::{self, damage_cause, is_refused, metadata_cau
 use crate::components::ctf_identity::TraceIdentity;
 use crate::components::parameter_values::Parameters;
 use crate::components::source::{OpenedSource, Port};
+use crate::native_text::{path_of, readable};
 use crate::value::Map;
 
 /// Nanoseconds in a second.
@@ -33,7 +34,7 @@ pub(crate) fn open(
 ) -> Result<OpenedSource, Failure> {
     let parameters = Parameters(parameters);
     let mut inputs: Vec<PathBuf> =
-        parameters.texts("inputs").into_iter().map(|input| normalized(Path::new(input))).collect();
+        parameters.texts("inputs").into_iter().map(|input| normalized(&path_of(input))).collect();
     inputs.sort();
     for input in &inputs {
         if !input.join("metadata").is_file() {
@@ -62,7 +63,7 @@ pub(crate) fn options(parameters: Parameters<'_>, debug_info: Option<&Arc<DebugI
     options.read.clock_offsets.from_unix_epoch = parameters.is_set("force-clock-class-origin-unix-epoch");
     options.read.clock_arithmetic = ClockArithmetic::Double;
     let mut rules = BabeltraceRules::default();
-    rules.trace_name = parameters.text("trace-name").map(str::to_owned);
+    rules.trace_name = parameters.text("trace-name").map(|name| readable(name).into_owned());
     options.read.babeltrace = Some(rules);
     options.format = Some("ctf".to_owned());
     options.require_all = true;

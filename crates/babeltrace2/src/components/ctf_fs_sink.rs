@@ -15,6 +15,7 @@ use crate::components::ctf_errors::{damage_cause, is_refused};
 use crate::components::parameter_values::Parameters;
 use crate::components::text_sinks::shown;
 use crate::components::trace_directory::{new_trace_directory, place_for_trace};
+use crate::native_text::path_of;
 use crate::value::Map;
 
 /// Parameters that ignore losses, and the roles of the packet fields that count them.
@@ -53,7 +54,7 @@ impl CtfFsSink {
                 )));
             }
         };
-        let path = PathBuf::from(parameters.text("path").unwrap_or_default());
+        let path = path_of(parameters.text("path").unwrap_or_default());
         if path.as_os_str().is_empty() {
             return Err(Failure::from_cause("The output path is empty: output-path=\"\""));
         }

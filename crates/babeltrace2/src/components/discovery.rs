@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::command::{ComponentClass, ComponentKind, Failure, FoundSource};
 use crate::components::query::{ctf_support, is_live_address};
+use crate::native_text::{path_of, text_of};
 use crate::value::ParameterValue;
 
 /// Source for inputs of the same group.
@@ -27,7 +28,7 @@ pub(crate) fn find_sources(inputs: &[String]) -> Result<Vec<FoundSource>, Failur
             continue;
         }
         let mut visited = HashSet::new();
-        visit(PathBuf::from(input), index, &mut visited, &mut found)?;
+        visit(path_of(input), index, &mut visited, &mut found)?;
     }
     let sources = found.into_iter().map(|found| FoundSource {
         class: ComponentClass {
@@ -56,7 +57,7 @@ fn visit(
         let support = ctf_support(&path)
             .map_err(|failure| failure.in_context("babeltrace.support-info query failed."))?;
         match support {
-            Some(group) => add(found, "fs", group, path.to_string_lossy().into_owned(), index),
+            Some(group) => add(found, "fs", group, text_of(path.as_os_str()), index),
             None => waiting.extend(subdirectories(&path)?.into_iter().rev()),
         }
     }

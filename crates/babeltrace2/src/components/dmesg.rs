@@ -1,7 +1,6 @@
 //! `source.text.dmesg`: lines of a kernel log.
 
 use std::io;
-use std::path::{Path, PathBuf};
 
 use ichnos::export::text::calendar_nanoseconds;
 use ichnos::io::{Bytes, IoLimits, Tree};
@@ -17,6 +16,7 @@ use crate::command::Failure;
 use crate::components::decimal_number::number;
 use crate::components::parameter_values::Parameters;
 use crate::components::source::{OpenedSource, Port};
+use crate::native_text::path_of;
 use crate::value::Map;
 
 const BILLION: u64 = 1_000_000_000;
@@ -35,11 +35,12 @@ pub(crate) fn is_log(trace: &Trace) -> bool {
 /// If the log cannot be read.
 pub(crate) fn open(parameters: &Map) -> Result<OpenedSource, Failure> {
     let parameters = Parameters(parameters);
-    let (name, bytes) = match parameters.text("path") {
+    let path = parameters.text("path").map(path_of);
+    let (name, bytes) = match &path {
         Some(path) => {
-            let name = Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
-            let read = Bytes::from_file(Path::new(path));
-            (name.unwrap_or_default(), read.map_err(|error| format!("`{path}`: {error}")))
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+            let read = Bytes::from_file(path);
+            (name.unwrap_or_default(), read.map_err(|error| format!("`{}`: {error}", path.display())))
         }
         None => (STDIN.to_owned(), read_stdin()),
     };
@@ -48,7 +49,7 @@ pub(crate) fn open(parameters: &Map) -> Result<OpenedSource, Failure> {
     let log = Log { bytes, extracts_times: !parameters.is_set("no-extract-timestamp") };
     let trace = log.into_trace(&name).ok_or_else(|| Failure::from_cause("Cannot create metadata objects"))?;
     let mut options = OpenOptions::default();
-    options.other_inputs.extend(parameters.text("path").map(PathBuf::from));
+    options.other_inputs.extend(path);
     let session = Session::of_trace(Box::new(trace), &options);
     Ok(OpenedSource { session, ports: vec![Port { name: "out".to_owned(), trace: 0, stream: 0 }] })
 }
@@ -123,7 +124,8 @@ impl Source for Lines {
             record.set_cycles(self.last);
         }
         record.values.begin(Scope::Payload);
-        // Not all logs are UTF-8.
+        // Not all logs are UTF-8. As in C, a zero byte ends the text.
+        let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
         record.values.push(FieldValue::Text(text));
         NextRecord::Event
     }

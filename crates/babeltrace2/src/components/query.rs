@@ -9,6 +9,7 @@ use crate::component_list::{ClassInfo, ParameterInfo, ParameterKind, class_info,
 use crate::components::parameter_values::Parameters;
 use crate::components::source::{OpenedSource, Port};
 use crate::components::{ctf_fs, ctf_identity::TraceIdentity, ctf_metadata, lttng_live};
+use crate::native_text::path_of;
 use crate::parameter_check::check_parameters;
 use crate::value::{Map, ParameterValue};
 
@@ -64,7 +65,7 @@ pub(crate) fn query(
 fn metadata_info(parameters: &Map) -> Result<ParameterValue, Failure> {
     check_parameters(&METADATA_INFO, parameters).map_err(Failure::from_cause)?;
     let parameters = Parameters(parameters);
-    let path = ctf_fs::normalized(Path::new(parameters.text("path").unwrap_or_default()));
+    let path = ctf_fs::normalized(&path_of(parameters.text("path").unwrap_or_default()));
     let metadata = ctf_metadata::metadata_text(&path)?;
     let mut answer = Map::default();
     answer.insert("text", ParameterValue::Text(String::from_utf8_lossy(&metadata.text).into_owned()));
@@ -78,7 +79,7 @@ fn support_info(parameters: &Map) -> Result<ParameterValue, Failure> {
     if parameters.text("type") != Some("directory") {
         return Ok(weight(0.0));
     }
-    let support = ctf_support(Path::new(parameters.text("input").unwrap_or_default()))?;
+    let support = ctf_support(&path_of(parameters.text("input").unwrap_or_default()))?;
     let Some(group) = support else { return Ok(weight(0.0)) };
     let mut answer = Map::default();
     answer.insert("weight", ParameterValue::Real(CTF_WEIGHT));

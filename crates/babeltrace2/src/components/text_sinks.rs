@@ -14,6 +14,7 @@ use ichnos::model::Sink;
 
 use crate::components::dmesg;
 use crate::components::parameter_values::Parameters;
+use crate::native_text::path_of;
 use crate::paint::Paint;
 use crate::value::Map;
 
@@ -36,7 +37,7 @@ impl TextSink {
     /// Creates a `sink.text.pretty` from parameters.
     pub(crate) fn pretty(parameters: &Map) -> Self {
         let parameters = Parameters(parameters);
-        let path = parameters.text("path").map(PathBuf::from);
+        let path = parameters.text("path").map(path_of);
         let has_colors = has_colors(parameters.text("color"), path.is_none());
         let mut options = PrettyOptions::default();
         options.no_delta = parameters.is_set("no-delta");

@@ -6,7 +6,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ichnos::export::{Pretty, PrettyOptions};
 use ichnos::live::lttng::{
@@ -326,6 +326,34 @@ fn lost_connections_are_restored() {
     assert!(errors.is_empty(), "{errors:?}");
     assert_eq!(lines.late, 0);
     expect_equal(&lines.sorted(), &read_directory(&lttng));
+}
+
+/// A session is waited for, but not a relay daemon.
+#[test]
+fn only_sessions_are_waited_for() {
+    let mut options = options();
+    options.retries_only_session = true;
+    let open = |address: &str| {
+        let read = ichnos::io::ReadOptions::default();
+        LttngFeed::open(&address.parse().unwrap(), &options, &read, &Default::default())
+    };
+    let begin = Instant::now();
+    let unused = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let error = open(&format!("net4://{unused}/host/a/b")).err().unwrap();
+    assert!(matches!(error, LttngLiveError::Connection(_)), "{error}");
+    assert!(begin.elapsed() < options.retry);
+    let Some(mut lttng) = Lttng::start() else { return };
+    let reader = read(&lttng.address("late"), options);
+    thread::sleep(Duration::from_millis(200));
+    lttng.start_session("late", "--buffers-uid");
+    lttng.hello(2_000, 2);
+    thread::sleep(Duration::from_millis(1_000));
+    let begin = Instant::now();
+    lttng.kill_relay();
+    let (lines, errors) = reader.join().unwrap();
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(begin.elapsed() < options.retry, "{errors:?}");
+    assert!(lines.sorted().iter().any(|line| is_event(&line)));
 }
 
 #[test]
