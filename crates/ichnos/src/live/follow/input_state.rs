@@ -6,6 +6,8 @@ use std::hash::{Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use super::known_stream::FollowedFile;
+
 /// Maximum number of files to check.
 const MOST_FILES: usize = 100_000;
 
@@ -20,6 +22,21 @@ impl InputState {
     /// Reads the state of all files below these paths. Unreadable files, such as files that were just removed, are
     /// skipped.
     pub fn new<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> Self {
+        Self::of(paths, add)
+    }
+
+    /// Reads which file has which name, whatever its content is.
+    pub(super) fn of_names<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> Self {
+        Self::of(paths, |hash, path, metadata| {
+            let file = FollowedFile::new(metadata);
+            (path, file.identity()).hash(hash);
+        })
+    }
+
+    fn of<'p>(
+        paths: impl IntoIterator<Item = &'p PathBuf>,
+        add: impl Fn(&mut DefaultHasher, &Path, &Metadata),
+    ) -> Self {
         let (mut hash, mut files) = (DefaultHasher::new(), 0);
         for path in paths {
             let Ok(metadata) = fs::metadata(path) else { continue };
@@ -76,5 +93,10 @@ mod tests {
         states.push(InputState::new(&paths));
         assert!(states.windows(2).all(|two| two[0] != two[1]), "{states:?}");
         assert_eq!(InputState::new(&paths), InputState::new(&paths));
+        let names = InputState::of_names(&paths);
+        file.write_all(b"packet").unwrap();
+        assert_eq!(InputState::of_names(&paths), names);
+        fs::rename(paths[0].join("below/stream_0"), paths[0].join("below/stream_1")).unwrap();
+        assert_ne!(InputState::of_names(&paths), names);
     }
 }

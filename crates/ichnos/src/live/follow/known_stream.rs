@@ -79,11 +79,14 @@ impl FollowedFile {
     }
 }
 
-/// Describes the first bytes of a file. Returns `None` if they cannot be read.
-fn print_of(path: &Path, length: usize) -> Option<FilePrint> {
+/// Describes the first bytes of a file. Returns `None` if they cannot be read, or if another file has the path.
+fn print_of(path: &Path, followed: &FollowedFile, length: usize) -> Option<FilePrint> {
     let part = FilePrint::part_length(length);
     let (mut first, mut last) = (vec![0; part], vec![0; part]);
     let mut file = File::open(path).ok()?;
+    if FollowedFile::new(&file.metadata().ok()?).identity() != followed.identity() {
+        return None;
+    }
     file.read_exact(&mut first).ok()?;
     file.seek(SeekFrom::Start((length - part) as u64)).ok()?;
     file.read_exact(&mut last).ok()?;
@@ -197,10 +200,10 @@ impl StreamPosition {
         let is_same = |before: FollowedFile| (before.bytes, before.modified) == (now.bytes, now.modified);
         let is_changed = self.file.is_some_and(|before| before.bytes <= now.bytes && !is_same(before));
         let is_replaced = self.print.is_some_and(|print| {
-            is_changed && print_of(path, print.length()).is_some_and(|found| found != print)
+            is_changed && print_of(path, now, print.length()).is_some_and(|found| found != print)
         });
         if self.print.is_none() || self.file.is_none_or(|before| !is_same(before)) {
-            self.print = usize::try_from(now.bytes).ok().and_then(|length| print_of(path, length));
+            self.print = usize::try_from(now.bytes).ok().and_then(|length| print_of(path, now, length));
         }
         is_replaced
     }

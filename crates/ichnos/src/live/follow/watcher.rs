@@ -25,6 +25,9 @@ const SHARE: u32 = 10;
 /// Least time between two looks.
 const LEAST_PAUSE: Duration = Duration::from_millis(50);
 
+/// Maximum number of openings in a row while files get other names.
+const MOST_TRIES: usize = 4;
+
 /// Maximum number of reported reasons for waiting.
 const MOST_REPORTS: usize = 100;
 
@@ -102,6 +105,20 @@ impl Inputs {
         }
     }
 
+    /// Opens the paths. Opens them again if files get other names meanwhile: events of one could be taken for those of
+    /// another.
+    fn open_named(&self) -> Result<Session, OpenError> {
+        let mut names = InputState::of_names(&self.paths);
+        for _ in 1..MOST_TRIES {
+            let opened = self.open();
+            let now = InputState::of_names(&self.paths);
+            if std::mem::replace(&mut names, now) == now {
+                return opened;
+            }
+        }
+        self.open()
+    }
+
     /// Opens the paths, which do not grow any more.
     ///
     /// # Errors
@@ -141,7 +158,7 @@ impl Inputs {
             self.took = begin.elapsed();
             return Ok(None);
         }
-        let opened = self.open();
+        let opened = self.open_named();
         self.took = begin.elapsed();
         match opened {
             Ok(session) => {
