@@ -27,7 +27,6 @@ use crate::args::listen::ListenAddress;
 use crate::args::live::{AttachAt, LiveArgs};
 use crate::args::{FollowArgs, Reading};
 use crate::exit::Failure;
-use crate::output::safe;
 use crate::progress::{Console, interrupt};
 
 /// `true` if a live input ended because of an error.
@@ -186,11 +185,13 @@ fn receive(
         Ok(datagrams) => datagrams,
         Err(error) => return Ok(Err(error.into())),
     };
-    console.notice(&format!("listening on unixgram:{}", safe(&path.display().to_string())));
     // Quiet programs are normal.
     let mut live = live.clone();
     live.observer = Arc::new(QuietInputs(live.observer));
     let trace = datagrams::open(datagrams, options, live);
+    if trace.is_ok() {
+        console.notice(&format!("listening on unixgram:{}", path.display()));
+    }
     Ok(trace.map(|trace| Box::new(trace) as Box<dyn OpenedTrace>))
 }
 

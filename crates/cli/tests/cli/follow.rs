@@ -31,14 +31,11 @@ impl Following {
 
     /// Returns the next line of the messages.
     fn message(&mut self) -> String {
-        let mut line = Vec::new();
+        let (mut line, mut byte) = (Vec::new(), [0]);
         let messages = self.child.stderr.as_mut().unwrap();
         // Without a buffer: the rest is read at the end.
-        for byte in messages.bytes() {
-            line.push(byte.unwrap());
-            if line.ends_with(b"\n") {
-                break;
-            }
+        while !line.ends_with(b"\n") && messages.read(&mut byte).unwrap() > 0 {
+            line.extend(byte);
         }
         String::from_utf8(line).unwrap()
     }

@@ -29,7 +29,10 @@ impl Receiving {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut err = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
-        err.read_line(&mut line).unwrap();
+        while !line.contains("listening on http://") {
+            line.clear();
+            assert_ne!(err.read_line(&mut line).unwrap(), 0);
+        }
         let url = line.trim_end().rsplit(' ').next().unwrap_or_default();
         let client = HttpClient::connect(url).unwrap_or_else(|error| panic!("{line}: {error}"));
         Self { child, err, client }
