@@ -40,7 +40,7 @@ pub struct CtfOptions {
 }
 
 impl CtfOptions {
-    /// Returns the meaning of counters of discarded events that get smaller.
+    /// Returns what it means if a loss counter gets smaller.
     pub(crate) fn smaller_counter(&self) -> SmallerCounter {
         match self.babeltrace {
             Some(_) => SmallerCounter::Ignored,

@@ -168,7 +168,7 @@ pub(crate) fn is_from_perf(trace: &TraceClass) -> bool {
     classes.any(|class| MappingEvent::new(class).is_some_and(MappingEvent::is_from_perf))
 }
 
-/// What is read of the events about binaries.
+/// Rules for reading the events about binaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MappingRules {
     /// Maximum number of mappings.

@@ -187,7 +187,7 @@ pub struct ReadOptions {
     pub unsorted: bool,
     /// Leave out a record at the end of a file if more bytes could change it, because the file is still being written.
     pub growing: bool,
-    /// What is kept of growing files from one opening to the next.
+    /// State of growing files, kept from one opening to the next.
     pub kept: Kept,
     /// Read classes as the files declare them, without ichnos annotations.
     pub without_annotations: bool,

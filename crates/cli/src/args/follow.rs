@@ -12,10 +12,10 @@ use crate::args::until::UntilArgs;
 pub(crate) struct FollowArgs {
     /// Read the files while they grow, until Ctrl-C
     ///
-    /// Waits for a PATH that does not exist yet. Live inputs can be read at the same time. In directories, new files are read, too. PATH can also be a pipe, or
-    /// `-`. Files can be truncated, renamed and removed. Lines, records, packets and blocks are printed when they are
-    /// complete. Events found at the same time are sorted. Fuchsia traces are not sorted by time, so earlier events
-    /// can come later.
+    /// Waits for a PATH that does not exist yet. Live inputs can be read at the same time. In directories, new files
+    /// are read, too. PATH can also be a pipe, or `-`. Files can be truncated, renamed and removed. Lines, records,
+    /// packets and blocks are printed when they are complete. Events found at the same time are sorted. Fuchsia traces
+    /// are not sorted by time, so earlier events can come later.
     #[arg(long, conflicts_with = "stream_intersection", help_heading = "Reading")]
     pub(crate) follow: bool,
     /// Time between two looks at the files [default: 500ms]

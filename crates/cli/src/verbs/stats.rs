@@ -79,7 +79,7 @@ pub(crate) fn run(args: &StatsArgs, console: Console) -> Result<Exit, Failure> {
     Ok(opened.live_exit().unwrap_or_else(|| opened.exit(is_empty)))
 }
 
-/// Prints the tables. The numbers are those of events and of damaged places, with `true` if events have times.
+/// Prints the tables. The numbers count events and damaged places. The Boolean is `true` if events have times.
 fn print(
     args: &StatsArgs,
     found: &StatsReport<'_>,

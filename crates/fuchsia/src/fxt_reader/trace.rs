@@ -33,7 +33,7 @@ pub struct FxtOptions {
     pub unsorted: bool,
     /// `true` if the file is still being written: a record that is not whole is left out.
     pub growing: bool,
-    /// What is kept of growing files from one opening to the next.
+    /// State of growing files, kept from one opening to the next.
     pub kept: Kept,
     /// Resource limits.
     pub limits: Limits,
@@ -54,7 +54,7 @@ pub enum FxtOpenError {
     Plan(#[from] PlanError),
 }
 
-/// What is kept of a growing file.
+/// State of a growing file, kept for its next opening.
 struct KeptFxt {
     scan: FileScan<'static>,
     spaces: Arc<AddressSpaces>,

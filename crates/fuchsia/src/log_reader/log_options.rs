@@ -34,7 +34,7 @@ pub struct FuchsiaLogOptions {
     pub check: bool,
     /// `true` to read files as logs even without recognizing them.
     pub force: bool,
-    /// What is kept of growing files from one opening to the next.
+    /// State of growing files, kept from one opening to the next.
     pub kept: Kept,
     /// Resource limits.
     pub limits: Limits,

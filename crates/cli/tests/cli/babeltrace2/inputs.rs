@@ -190,7 +190,7 @@ event { id = 5; name = "lttng_ust_lib:unload"; fields := struct { u64 _baddr; };
 event { id = 6; name = "app:event"; };
 "#;
 
-/// Returns a packet whose context is its begin, its end and its sizes.
+/// Returns a packet whose context has its first time, last time and sizes.
 fn plain_packet(begin: u64, end: u64, events: &[u8]) -> Vec<u8> {
     let size = (4 * 8 + events.len()) as u64 * 8;
     let head: Vec<u8> = [begin, end, size, size].iter().flat_map(|number| number.to_le_bytes()).collect();
