@@ -40,7 +40,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel, sync_channel};
 use std::time::{Duration, Instant};
 
-use ichnos_io::{FormatInfo, IoError};
+use ichnos_io::FormatInfo;
+#[cfg(feature = "nettrace")]
+use ichnos_io::IoError;
 use ichnos_model::DataStream;
 use ichnos_model::clock::ClockOrigin;
 use ichnos_model::live::{LiveFeed, LiveOptions, LivePoll, LiveTrace};
