@@ -7,13 +7,18 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
+use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::SystemTime;
 
+use libc::c_int;
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
+
+/// Operation of `fcntl` that sets the signal about a lease, in Linux.
+const F_SETSIG: c_int = 10;
 
 /// A file that one thread at a time writes.
 #[derive(Debug)]
@@ -42,6 +47,28 @@ impl PacketFile {
                 Err(error)
             }
         }
+    }
+
+    /// Hides the file, so that other packets can replace its own. Returns `false` if another program may still read it.
+    pub(super) fn reuse(&mut self, directory: &Path, name: &str) -> io::Result<bool> {
+        #[cfg(test)]
+        let _step = steps::step();
+        let path = directory.join(format!(".{name}"));
+        fs::rename(&self.path, &path)?;
+        self.path = path;
+        Ok(!self.is_open_elsewhere())
+    }
+
+    /// Returns `true` if the file may have been opened by others: then the kernel gives no lease on it.
+    fn is_open_elsewhere(&self) -> bool {
+        let descriptor = self.file.as_raw_fd();
+        // SAFETY: these operations have a number as argument, and the descriptor is open.
+        let call =
+            |operation: c_int, argument: c_int| unsafe { libc::fcntl(descriptor, operation, argument) } == -1;
+        // Whoever opens the file meanwhile causes a signal. The one that is sent by default ends the program.
+        call(F_SETSIG, libc::SIGURG)
+            || call(libc::F_SETLEASE, libc::F_WRLCK)
+            || call(libc::F_SETLEASE, libc::F_UNLCK)
     }
 
     /// Gives the file its name.

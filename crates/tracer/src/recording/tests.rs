@@ -4,6 +4,8 @@ mod interleaving;
 mod reader;
 
 use std::cell::RefCell;
+use std::fs::File;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,7 +14,7 @@ use super::packet_file::steps::LOOK;
 use super::recording_options::{RecordingOptions, SizeLimit};
 use super::ring_pool::RingPool;
 use super::thread_name::thread_name;
-use super::thread_ring::EventPlace;
+use super::thread_ring::{EventPlace, ThreadRing};
 use super::trace_directory::TraceDirectory;
 
 /// Class of the events. Class 0 names threads.
@@ -101,4 +103,58 @@ fn files_are_valid_before_and_after_each_store() {
         let checks = record(events, limit, duration, &directory.path().join(name));
         assert!(checks > 5 * u64::from(events), "{checks}");
     }
+}
+
+fn record_next(ring: &mut ThreadRing, event: &mut u32) {
+    let place = EventPlace { id: EVENT, alignment: 1, size: reader::size(*event) };
+    assert!(ring.record(place, |out| reader::write(*event, out)));
+    *event += 1;
+}
+
+/// Returns the files of a trace with their numbers in the file system, in the order of their names.
+fn numbered_files(directory: &Path) -> Vec<(PathBuf, u64)> {
+    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
+    let mut files: Vec<_> = entries
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with("stream-"))
+        .map(|entry| (entry.path(), entry.metadata().unwrap().ino()))
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn the_oldest_file_is_used_again_unless_it_is_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    let mut options = RecordingOptions::new(&path);
+    (options.packet_size, options.file_size, options.limit) = (512, 4096, SizeLimit::Last(9000));
+    let pool = RingPool::new(TraceDirectory::create(options, 1).unwrap());
+    let mut ring = pool.take().unwrap();
+    ring.assign(1);
+    let mut event = 0;
+    while numbered_files(&path).len() < 2 {
+        record_next(&mut ring, &mut event);
+    }
+    let (oldest, number) = numbered_files(&path).swap_remove(0);
+    while oldest.exists() {
+        record_next(&mut ring, &mut event);
+    }
+    let files = numbered_files(&path);
+    assert_eq!(files.len(), 2);
+    assert_eq!(files.last().unwrap().1, number);
+
+    let (oldest, number) = files.first().unwrap();
+    let reader = File::open(oldest).unwrap();
+    let mut before = vec![0; 4096];
+    reader.read_exact_at(&mut before, 0).unwrap();
+    while oldest.exists() {
+        record_next(&mut ring, &mut event);
+    }
+    for _ in 0..1000 {
+        record_next(&mut ring, &mut event);
+    }
+    let mut after = vec![0; 4096];
+    reader.read_exact_at(&mut after, 0).unwrap();
+    assert!(before == after, "the file that is read has changed");
+    assert!(numbered_files(&path).iter().all(|(_, file)| file != number));
 }

@@ -16,6 +16,18 @@ use crate::packet::{
 /// Bytes before the payload: the event record header and the thread id.
 const BEFORE: usize = EVENT_HEAD + 4;
 
+/// Largest number of earlier files that stay in memory for later packets. Each has a file descriptor.
+const MOST_MAPPED: usize = 16;
+
+/// A file that is full.
+#[derive(Debug)]
+struct EarlierFile {
+    path: PathBuf,
+    size: u64,
+    /// The file in memory, if later packets may replace its own.
+    file: Option<PacketFile>,
+}
+
 /// What an event needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EventPlace {
@@ -34,8 +46,8 @@ pub(super) struct ThreadRing {
     stream: u16,
     thread: u32,
     file: Option<PacketFile>,
-    /// Earlier files that are still there, with their sizes.
-    earlier: VecDeque<(PathBuf, u64)>,
+    /// Earlier files that are still there.
+    earlier: VecDeque<EarlierFile>,
     /// Number of files so far.
     files: u32,
     /// Byte of the current packet in the file.
@@ -240,7 +252,9 @@ impl ThreadRing {
     fn open_file(&mut self, now: u64, needed: usize) -> bool {
         let name = format!("stream-{:05}-{:06}", self.stream, self.files);
         self.retry = now.saturating_add(self.interval / 4);
-        let Some(file) = self.directory.create_file(&name, self.files, needed) else { return false };
+        let size = self.directory.file_size(self.files, needed);
+        let file = self.reuse_oldest(&name, size).or_else(|| self.directory.create_file(&name, size, needed));
+        let Some(file) = file else { return false };
         if now >= self.file_end {
             self.close_early();
         }
@@ -263,7 +277,9 @@ impl ThreadRing {
         self.is_named = false;
         if let Some(before) = before {
             before.touch();
-            self.earlier.push_back((before.path().to_owned(), before.len() as u64));
+            let (path, size) = (before.path().to_owned(), before.len() as u64);
+            let is_kept = self.kept().is_some() && self.earlier.len() < MOST_MAPPED;
+            self.earlier.push_back(EarlierFile { path, size, file: is_kept.then_some(before) });
         }
         self.remove_earlier();
         true
@@ -275,7 +291,7 @@ impl ThreadRing {
         let (path, size) = (file.path().to_owned(), file.len());
         file.truncate(length);
         self.directory.shrink_file((size - length) as u64);
-        self.earlier.push_back((path, length as u64));
+        self.earlier.push_back(EarlierFile { path, size: length as u64, file: None });
         (self.position, self.limit) = (0, 0);
     }
 
@@ -291,14 +307,40 @@ impl ThreadRing {
         Some((if has_room { at } else { file.len() }, file))
     }
 
+    /// Returns the number of bytes to keep, if old files are removed.
+    fn kept(&self) -> Option<u64> {
+        self.directory.options.limit.kept()
+    }
+
+    /// Returns `true` if the oldest file must go when there are so many bytes besides the earlier files.
+    fn is_too_much(&self, bytes: u64) -> bool {
+        self.kept().is_some_and(|kept| bytes + self.earlier.iter().map(|file| file.size).sum::<u64>() > kept)
+    }
+
+    /// Takes the oldest file for new packets, if a file of a size would replace it, and nobody reads it. Creating a file takes
+    /// as long as recording it.
+    fn reuse_oldest(&mut self, name: &str, size: usize) -> Option<PacketFile> {
+        let current = self.file.as_ref().map_or(0, PacketFile::len);
+        let is_fit = |oldest: &EarlierFile| oldest.file.as_ref().is_some_and(|file| file.len() == size);
+        if !self.is_too_much((current + size) as u64) || !self.earlier.front().is_some_and(is_fit) {
+            return None;
+        }
+        let oldest = self.earlier.pop_front()?;
+        let mut file = oldest.file?;
+        if matches!(file.reuse(&self.directory.path, name), Ok(true)) {
+            return Some(file);
+        }
+        self.directory.remove_file(file.path(), oldest.size);
+        None
+    }
+
     /// Removes the oldest files that are not kept.
     fn remove_earlier(&mut self) {
-        let Some(kept) = self.directory.options.limit.kept() else { return };
         let current = self.file.as_ref().map_or(0, |file| file.len() as u64);
-        while current + self.earlier.iter().map(|(_, size)| size).sum::<u64>() > kept
-            && let Some((path, size)) = self.earlier.pop_front()
+        while self.is_too_much(current)
+            && let Some(oldest) = self.earlier.pop_front()
         {
-            self.directory.remove_file(&path, size);
+            self.directory.remove_file(&oldest.path, oldest.size);
         }
     }
 

@@ -62,12 +62,20 @@ impl TraceDirectory {
         self.metadata().add(class).ok()
     }
 
+    /// Returns the size of a thread's next file, which has room for some bytes, if there were so many files before.
+    pub(super) fn file_size(&self, files: u32, needed: usize) -> usize {
+        let doubled = FIRST_FILE.checked_shl(files.min(16)).unwrap_or(usize::MAX);
+        self.whole_pages(doubled, needed)
+    }
+
+    fn whole_pages(&self, size: usize, needed: usize) -> usize {
+        size.min(self.options.file_size).max(needed).next_multiple_of(4096)
+    }
+
     /// Creates a hidden file for packets of a thread, unless there is too much data already. If there is no room for it, a
     /// small file may fit.
-    pub(super) fn create_file(&self, name: &str, number: u32, needed: usize) -> Option<PacketFile> {
-        let doubled = FIRST_FILE.checked_shl(number.min(16)).unwrap_or(usize::MAX);
-        let sizes = [doubled, FIRST_FILE].map(|size| size.min(self.options.file_size).max(needed));
-        sizes.into_iter().find_map(|size| self.try_file(name, size.next_multiple_of(4096)))
+    pub(super) fn create_file(&self, name: &str, size: usize, needed: usize) -> Option<PacketFile> {
+        [size, self.whole_pages(FIRST_FILE, needed)].into_iter().find_map(|size| self.try_file(name, size))
     }
 
     fn try_file(&self, name: &str, size: usize) -> Option<PacketFile> {
