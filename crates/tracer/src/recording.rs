@@ -1,6 +1,7 @@
 //! Recordings of programs with an operating system: a ring of packets for each thread, in files that are mapped into
 //! memory.
 
+mod clock_reading;
 mod fork;
 mod metadata_file;
 mod packet_file;
@@ -14,7 +15,6 @@ mod tests;
 mod thread_name;
 mod thread_ring;
 mod trace_directory;
-mod tsc;
 
 use std::cell::RefCell;
 use std::io;

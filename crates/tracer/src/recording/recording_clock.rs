@@ -1,8 +1,8 @@
 //! Clock of a recording.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
-use super::tsc;
+use super::clock_reading::{is_tsc_reliable, monotonic, tsc};
 
 /// Time for which the counter is compared with the system's clock at first.
 const CALIBRATION: Duration = Duration::from_millis(20);
@@ -24,7 +24,8 @@ pub enum ClockSource {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecordingClock {
     is_counter: bool,
-    begin: Instant,
+    /// Nanoseconds of the monotonic clock when the recording began.
+    begin: u64,
     /// Time of the system at cycle 0 of the counter, or at `begin`, since the Unix epoch.
     epoch: Duration,
     /// Counter at `begin`.
@@ -34,7 +35,7 @@ pub(super) struct RecordingClock {
 
 impl RecordingClock {
     pub(super) fn new(source: ClockSource) -> Self {
-        let is_counter = source == ClockSource::Fastest && tsc::is_reliable();
+        let is_counter = source == ClockSource::Fastest && is_tsc_reliable();
         let (begin, counter, system) = simultaneous();
         let epoch = system.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let mut frequency = 1_000_000_000;
@@ -42,7 +43,8 @@ impl RecordingClock {
             std::thread::sleep(CALIBRATION);
             let (end, last, _) = simultaneous();
             let cycles = u128::from(last.saturating_sub(counter)) * 1_000_000_000;
-            frequency = u64::try_from(cycles / (end - begin).as_nanos().max(1)).unwrap_or(u64::MAX).max(1);
+            let nanoseconds = u128::from(end.saturating_sub(begin).max(1));
+            frequency = u64::try_from(cycles / nanoseconds).unwrap_or(u64::MAX).max(1);
         }
         Self { is_counter, begin, epoch, counter, frequency }
     }
@@ -51,10 +53,9 @@ impl RecordingClock {
     #[inline]
     pub(super) fn now(&self) -> u64 {
         if self.is_counter {
-            return tsc::read().saturating_sub(self.counter);
+            return tsc().saturating_sub(self.counter);
         }
-        let elapsed = self.begin.elapsed();
-        elapsed.as_secs() * 1_000_000_000 + u64::from(elapsed.subsec_nanos())
+        monotonic().saturating_sub(self.begin)
     }
 
     /// Returns the number of cycles per second.
@@ -80,12 +81,12 @@ impl RecordingClock {
 }
 
 /// Reads all clocks at the same time: the tightest of several readings.
-fn simultaneous() -> (Instant, u64, SystemTime) {
+fn simultaneous() -> (u64, u64, SystemTime) {
     let read = || {
-        let before = Instant::now();
-        let counter = tsc::read();
+        let before = monotonic();
+        let counter = tsc();
         let system = SystemTime::now();
-        let between = before.elapsed();
+        let between = monotonic() - before;
         (between, before + between / 2, counter, system)
     };
     let mut best = read();

@@ -15,7 +15,8 @@ pub enum SizeLimit {
     Unlimited,
     /// The first files, with so many bytes in all. Later events are discarded and counted.
     First(u64),
-    /// The last files of each thread, with so many bytes for each (flight recorder). The current file always stays.
+    /// The last files of each thread, with so many bytes for each (flight recorder). The current file always stays. Up to 16
+    /// files are used again: the oldest one takes new packets if it is as large as a new file, and no other program has opened it.
     Last(u64),
 }
 
