@@ -6,9 +6,10 @@ import { emptyPage, load, openPage, selectSomething, settled } from "./browser.m
 
 /** Opens a panel and waits for its answer. */
 async function openTab(page, number, path) {
-  const answer = page.waitForResponse((response) => response.url().includes(`/api/${path}?`));
+  // The page gives up a request if the trace or the view changes meanwhile. Then it has no body.
+  const answer = page.waitForEvent("requestfinished", (request) => request.url().includes(`/api/${path}?`));
   await page.keyboard.press(String(number));
-  const body = await (await answer).json();
+  const body = await (await (await answer).response()).json();
   await settled(page);
   return body;
 }
@@ -420,6 +421,67 @@ export async function filterAsksBeforeItIsDeleted({ browser, url }) {
   assert.equal(await field.inputValue(), "");
   await page.waitForFunction(() => !document.getElementById("filter-field").classList.contains("active"));
   assert.deepEqual(page.problems.filter((text) => !text.includes("400")), []);
+}
+
+/** No late answer replaces the question, and another key takes it back. */
+export async function filterKeepsItsQuestion({ browser, url, mock }) {
+  if (!mock) return "needs the mock";
+  const page = await openPage(browser, url);
+  const field = page.locator("#filter");
+  const question = page.locator("#filter-error").getByText("Escape again");
+  const applies = () => page.waitForFunction(() => document.getElementById("filter-field").classList.contains("active"));
+  await field.fill('event == "read"');
+  await field.press("Enter");
+  await applies();
+  // Its check after the pause would come now.
+  await field.press("Escape");
+  await page.waitForTimeout(300);
+  assert.equal(await question.isVisible(), true);
+  let answer;
+  const isHeld = new Promise((held) => {
+    void page.route("**/api/check?*", (route) => {
+      answer = () => route.continue();
+      held();
+    });
+  });
+  await field.press("Enter");
+  assert.equal(await question.isVisible(), false);
+  await isHeld;
+  await field.press("Escape");
+  const answered = page.waitForEvent("requestfinished", (request) => request.url().includes("/api/check?"));
+  await answer();
+  await answered;
+  await settled(page);
+  assert.equal(await question.isVisible(), true);
+  await field.press("Escape");
+  assert.equal(await field.inputValue(), "");
+  return undefined;
+}
+
+/** A filter that was entered applies, even if another text is typed before its answer. */
+export async function filterAppliesWhatWasEntered({ browser, url, mock }) {
+  if (!mock) return "needs the mock";
+  const page = await openPage(browser, url);
+  const field = page.locator("#filter");
+  let answer;
+  const isHeld = new Promise((held) => {
+    void page.route("**/api/check?*", (route) => {
+      if (answer) return route.continue();
+      answer = () => route.continue();
+      return held();
+    });
+  });
+  await field.fill('event == "read"');
+  await field.press("Enter");
+  await isHeld;
+  await field.pressSequentially(" &&");
+  await page.locator("#filter-error .error").waitFor();
+  await answer();
+  await page.waitForFunction(() => location.hash.includes("filter="));
+  assert.equal(new URLSearchParams(new URL(page.url()).hash.slice(1)).get("filter"), 'event == "read"');
+  assert.equal(await field.inputValue(), 'event == "read" &&');
+  assert.equal(await page.locator("#filter-error .error").isVisible(), true);
+  return undefined;
 }
 
 export async function filterCompletes({ browser, url }) {
