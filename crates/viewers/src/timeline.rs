@@ -368,6 +368,12 @@ impl Timeline {
         self.flows.as_ref().is_some_and(FlowTable::is_complete)
     }
 
+    /// Returns `true` if an event has an operation, so that other events can join it.
+    #[must_use]
+    pub fn has_operations(&self) -> bool {
+        self.flows.as_ref().is_some_and(FlowTable::has_operations)
+    }
+
     /// Returns the causes and effects of an event at a place, as far as [flows](Self::flows) are known.
     pub fn links(&mut self, event: &Event<'_>, place: TimelinePlace) -> EventLinks {
         self.add_stream(event);
