@@ -258,7 +258,7 @@ async function openEvent(id: string, isVisible = false): Promise<void> {
     state.setFollow(false);
     if (!isVisible) reveal(track, begin, end);
     const item = length > 0 ? await spanOf(track, begin, end, details.name) : null;
-    state.select({ track, lane: item?.lane ?? 0, from: begin, to: end, count: 1, name: item?.name ?? details.name, id, time });
+    state.select({ track, lane: item?.lane ?? 0, from: begin, to: end, count: 1, name: item?.name ?? (details.label || details.name), id, time });
     if (state.tab === "stats" && !isVisible) state.setTab("details");
     describe();
   } catch (error) {

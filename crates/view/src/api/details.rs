@@ -42,7 +42,8 @@ pub(super) fn event(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiErro
             return ControlFlow::Continue(());
         }
         let event = found.event;
-        write_row(&mut object, found, EventTexts::new(|| LineSink::pretty(PrettyFields::ALL)).line(event));
+        let mut texts = EventTexts::new(|| LineSink::pretty(PrettyFields::ALL));
+        write_row(&mut object, found, event.name(), texts.line(event));
         let trace = &event.stream.trace;
         let input = shared.session.traces().iter().find(|input| Arc::ptr_eq(input.trace(), trace));
         object.member("format").string(input.map_or("", |input| input.format()));
