@@ -1,5 +1,6 @@
 //! DuckDB reference: SQL queries over kernel events compute the same results as ichnos.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,17 +16,20 @@ pub enum KernelQuery {
     ThreadStates,
     /// Span name, number of pairs, shortest, longest, total and self time.
     Spans,
-    /// Steps of each thread's critical path over wakeups: thread, then start, end, state and thread of the step.
+    /// Steps of each thread's critical path over wakeups: thread, then start, end, state and thread of the step. It
+    /// needs the tables of the other queries.
     WakeupPaths,
 }
 
 impl KernelQuery {
-    /// Returns the files of the query, and of earlier queries whose tables it needs.
-    fn files(self) -> &'static [&'static str] {
+    /// All queries, in the order in which they need each other.
+    pub const ALL: [Self; 3] = [Self::ThreadStates, Self::Spans, Self::WakeupPaths];
+
+    fn file(self) -> &'static str {
         match self {
-            Self::ThreadStates => &["thread_states.sql"],
-            Self::Spans => &["spans.sql"],
-            Self::WakeupPaths => &["thread_states.sql", "spans.sql", "wakeup_paths.sql"],
+            Self::ThreadStates => "thread_states.sql",
+            Self::Spans => "spans.sql",
+            Self::WakeupPaths => "wakeup_paths.sql",
         }
     }
 }
@@ -44,18 +48,22 @@ impl DuckDb {
         Some(Self { python: find_python(test, "duckdb")? })
     }
 
-    /// Runs a query on events that ichnos wrote as CSV. Returns the rows as a JSON array.
+    /// Runs queries on files of events that ichnos wrote as CSV, in one process. Returns a JSON array for each file: the
+    /// rows of each query.
     ///
     /// # Panics
-    /// If the query fails.
+    /// If a query fails.
     #[must_use]
-    pub fn query(&self, events: &Path, query: KernelQuery) -> String {
+    pub fn query(&self, files: &[PathBuf], queries: &[KernelQuery]) -> Vec<String> {
         let directory = Path::new(QUERIES);
-        let files = query.files().iter().map(|file| directory.join(file));
+        let queries = queries.iter().map(|query| directory.join(query.file()));
         let mut command = Command::new(&self.python);
-        let output = command.arg(directory.join("query.py")).arg(events).args(files).output().unwrap();
+        command.arg(directory.join("query.py")).args(queries).arg(OsStr::new("--")).args(files);
+        let output = command.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let lines = String::from_utf8(output.stdout).unwrap();
-        lines.lines().last().unwrap_or_default().to_owned()
+        let lines: Vec<String> =
+            String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect();
+        assert_eq!(lines.len(), files.len());
+        lines
     }
 }

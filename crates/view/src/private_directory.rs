@@ -71,18 +71,33 @@ impl PrivateDirectory {
         create(&self.path().join(name))
     }
 
-    /// Sets the mode of a file in the directory to 600.
+    /// Sets the mode of a file in the directory to 600. Of a directory, sets its mode and all modes below it: 700 for
+    /// directories, 600 for files.
     ///
     /// # Errors
     /// If the file does not exist.
     pub fn restrict(&self, name: &str) -> io::Result<()> {
-        let path = self.path().join(name);
-        #[cfg(unix)]
-        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
-        #[cfg(not(unix))]
-        fs::metadata(&path)?;
-        Ok(())
+        restrict(&self.path().join(name))
     }
+}
+
+fn restrict(path: &Path) -> io::Result<()> {
+    // Links are not followed.
+    let kind = fs::symlink_metadata(path)?.file_type();
+    if kind.is_symlink() {
+        return Ok(());
+    }
+    #[cfg(unix)]
+    {
+        let mode = if kind.is_dir() { 0o700 } else { 0o600 };
+        fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode))?;
+    }
+    if kind.is_dir() {
+        for entry in fs::read_dir(path)? {
+            restrict(&entry?.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Creates a file that other users cannot read.
@@ -130,6 +145,12 @@ mod tests {
         fs::write(directory.path().join("public"), "").unwrap();
         directory.restrict("public").unwrap();
         assert_eq!(mode(&directory.path().join("public")), 0o600);
+        let trace = directory.path().join("trace directory");
+        fs::create_dir_all(trace.join("index")).unwrap();
+        fs::write(trace.join("index/stream"), "").unwrap();
+        directory.restrict("trace directory").unwrap();
+        let modes = ["", "index", "index/stream"].map(|name| mode(&trace.join(name)));
+        assert_eq!(modes, [0o700, 0o700, 0o600]);
         drop(directory);
         assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0);
     }

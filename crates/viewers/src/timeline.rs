@@ -368,6 +368,22 @@ impl Timeline {
         self.flows.as_ref().is_some_and(FlowTable::is_complete)
     }
 
+    /// Returns `true` if an event has an operation, so that other events can join it.
+    #[must_use]
+    pub fn has_operations(&self) -> bool {
+        self.flows.as_ref().is_some_and(FlowTable::has_operations)
+    }
+
+    /// Returns `true` if the name of an event at a place is its own name, or a name from an event map, rather than the
+    /// name of its class.
+    pub fn has_own_name(&mut self, event: &Event<'_>, place: &TimelinePlace) -> bool {
+        self.add_stream(event);
+        let Self { names, colors, streams, .. } = self;
+        let Some((_, (), classes)) = streams.get_mut(event.stream) else { return false };
+        let class = classes.for_event(event, || TimelineClass::for_event(event, names, colors));
+        place.name != class.name || class.class.is_renamed()
+    }
+
     /// Returns the causes and effects of an event at a place, as far as [flows](Self::flows) are known.
     pub fn links(&mut self, event: &Event<'_>, place: TimelinePlace) -> EventLinks {
         self.add_stream(event);

@@ -294,6 +294,12 @@ impl ViewerClass {
         self.display.color.as_deref().and_then(css_color)
     }
 
+    /// Returns `true` if a map gives the class another name, and events do not begin or end spans.
+    pub fn is_renamed(&self) -> bool {
+        use EventForm::{Begin, End, KeyedBegin, KeyedEnd};
+        self.display.name.is_some() && !matches!(self.form, Begin | End | KeyedBegin | KeyedEnd)
+    }
+
     /// Returns an event's counter unit.
     pub fn unit<'u>(&'u self, event: &Event<'u>) -> Option<Cow<'u, str>> {
         self.counter.unit(event).or(self.display.unit.as_deref().map(Cow::Borrowed))

@@ -89,6 +89,8 @@ pub struct StatsReport<'s> {
     key: Vec<String>,
     /// `true` if only events of the same trace are paired.
     within_traces: bool,
+    /// Column by which rows are sorted.
+    order: StatsOrder,
 }
 
 /// Row to show.
@@ -153,6 +155,7 @@ impl<'s> StatsReport<'s> {
             pairs,
             key: pair_options.map(|pairs| pairs.keys.clone()).unwrap_or_default(),
             within_traces: pair_options.is_some_and(|pairs| pairs.within_traces),
+            order,
         }
     }
 

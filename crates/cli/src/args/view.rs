@@ -24,7 +24,9 @@ pub(crate) struct ViewVerb {
     /// Show the traces on the internet page of another viewer
     ///
     /// The traces stay on this machine. The page reads them from 127.0.0.1.
-    #[arg(long, value_parser = choice::parser(VIEWERS), value_name = "VIEWER", conflicts_with = "keep_running")]
+    // The alias is an earlier name.
+    #[arg(long, alias = "in", value_parser = choice::parser(VIEWERS), value_name = "VIEWER",
+          conflicts_with = "keep_running")]
     pub(crate) viewer: Option<ViewerPage>,
     /// Write a one-page summary to FILE, for a mail or an issue, and exit
     ///
@@ -58,7 +60,8 @@ pub(crate) struct ViewVerb {
     #[arg(long)]
     pub(crate) no_open: bool,
     /// Keep running when the page is closed
-    #[arg(long)]
+    // The alias is an earlier name.
+    #[arg(long, alias = "keep")]
     pub(crate) keep_running: bool,
     #[command(flatten)]
     pub(crate) selecting: Selecting,

@@ -25,19 +25,19 @@ fn traces() -> impl Iterator<Item = PathBuf> {
     TRACES.into_iter().chain(alike).filter_map(|name| recorded(format!("ctf/real/tracecompass/{name}")))
 }
 
-/// Writes a trace's events as a table. Returns its path.
-fn events_of(trace: &Path, directory: &Directory) -> PathBuf {
-    let events = directory.join("events.csv");
-    if events.exists() {
-        std::fs::remove_file(&events).unwrap();
-    }
-    ichnos([Path::new("cat"), Path::new("-qfcsv"), Path::new("-o"), &events, trace]).expect(0, &[]);
-    events
-}
+/// Rows of each query.
+type Rows = [Vec<Vec<Json>>; 3];
 
-/// Returns a query's rows.
-fn rows(database: &DuckDb, events: &Path, query: KernelQuery) -> Vec<Vec<Json>> {
-    serde_json::from_str(&database.query(events, query)).unwrap()
+/// Returns what SQL finds in each trace: all queries, in one process.
+fn query(database: &DuckDb, traces: &[PathBuf], directory: &Directory) -> Vec<Rows> {
+    let table = |(number, trace): (usize, &PathBuf)| {
+        let events = directory.join(format!("{number}.csv"));
+        ichnos([Path::new("cat"), Path::new("-qfcsv"), Path::new("-o"), &events, trace]).expect(0, &[]);
+        events
+    };
+    let tables: Vec<PathBuf> = traces.iter().enumerate().map(table).collect();
+    let found = database.query(&tables, &KernelQuery::ALL);
+    found.iter().map(|rows| serde_json::from_str(rows).unwrap()).collect()
 }
 
 /// Returns the times that SQL finds. `with_first` includes times before the processor's first switch.
@@ -80,71 +80,74 @@ fn times_in_perfetto(processor: &TraceProcessor, file: &Path, end: u64) -> Times
     sums
 }
 
-/// SQL and Perfetto find the same states. Perfetto computes them from the scheduling in its file. It ignores the
-/// running thread before the first switch.
+/// SQL finds the same states, spans and critical paths, and Perfetto finds the same states.
 #[test]
-fn states_equal_sql_and_the_trace_processor() {
-    let test = "states_equal_sql_and_the_trace_processor";
+fn recorded_traces_equal_sql_and_the_trace_processor() {
+    let test = "recorded_traces_equal_sql_and_the_trace_processor";
     let Some(database) = DuckDb::find(test) else { return };
     let processor = TraceProcessor::find(test, Path::new(env!("CARGO_TARGET_TMPDIR")));
-    let directory = Directory::new("states-in-sql");
-    for trace in traces() {
-        let events = events_of(&trace, &directory);
-        let rows = rows(&database, &events, KernelQuery::ThreadStates);
-        let wanted = times_in(&rows, true);
-        let arguments = ["threads", "--json", "--top", "1000000"].map(Path::new);
-        let found = ichnos(arguments.into_iter().chain([&*trace])).expect(0, &[]).json();
-        let mut sums = Times::new();
-        for thread in found["threads"].as_array().unwrap() {
-            for state in STATES {
-                let time = thread[format!("{state}_ns")].as_u64().unwrap();
-                if time > 0 {
-                    sums.insert((thread["thread"].as_u64().unwrap(), state.to_owned()), time);
-                }
-            }
+    let directory = Directory::new("kernel-in-sql");
+    let traces: Vec<PathBuf> = traces().collect();
+    let mut nested = 0;
+    for (trace, [states, spans, paths]) in traces.iter().zip(query(&database, &traces, &directory)) {
+        let end = states_equal(trace, &states);
+        if let Some(processor) = &processor {
+            let written = directory.join("written.pftrace");
+            let arguments = ["convert", "-q", "--force", "--to", "perfetto", "-o"].map(Path::new);
+            ichnos(arguments.into_iter().chain([&*written, trace])).expect(0, &[]);
+            let sums = times_in_perfetto(processor, &written, end);
+            assert_eq!(sums, times_in(&states, false), "{}", trace.display());
         }
-        assert!(wanted.len() > 20, "{}", trace.display());
-        assert_eq!(sums, wanted, "{}", trace.display());
-        let Some(processor) = &processor else { continue };
-        let written = directory.join("written.pftrace");
-        let arguments = ["convert", "-q", "--force", "--to", "perfetto", "-o"].map(Path::new);
-        ichnos(arguments.into_iter().chain([&*written, &*trace])).expect(0, &[]);
-        let sums = times_in_perfetto(processor, &written, found["end_ns"].as_u64().unwrap());
-        assert_eq!(sums, times_in(&rows, false), "{}", trace.display());
+        if !trace.ends_with("perf-taskset2") {
+            nested += spans_equal(trace, &spans);
+        }
+        paths_equal(trace, paths);
     }
+    assert!(nested > 3 || traces.is_empty(), "{nested}");
 }
 
-#[test]
-fn total_and_self_times_of_spans_equal_sql() {
-    let Some(database) = DuckDb::find("total_and_self_times_of_spans_equal_sql") else { return };
-    let directory = Directory::new("spans-in-sql");
-    let mut nested = 0;
-    for trace in traces().filter(|trace| !trace.ends_with("perf-taskset2")) {
-        let events = events_of(&trace, &directory);
-        let rows = rows(&database, &events, KernelQuery::Spans);
-        let wanted: BTreeMap<String, Vec<u64>> = rows
-            .iter()
-            .map(|row| {
-                let numbers = row[1..].iter().map(|number| number.as_u64().unwrap());
-                (row[0].as_str().unwrap().to_owned(), numbers.collect())
-            })
-            .collect();
-        let arguments = ["stats", "--spans", "--csv", "--top", "1000000"].map(Path::new);
-        let found = ichnos(arguments.into_iter().chain([&*trace])).expect(0, &[]).out;
-        let mut lines = found.lines().map(|line| line.split(','));
-        let names: Vec<&str> = lines.next().unwrap().collect();
-        let found: BTreeMap<String, Vec<u64>> = lines
-            .map(|cells| {
-                let cells: BTreeMap<&str, &str> = names.iter().copied().zip(cells).collect();
-                let columns = ["pairs", "min_ns", "max_ns", "total_ns", "self_ns"];
-                (cells["span"].to_owned(), columns.map(|name| cells[name].parse::<u64>().unwrap()).to_vec())
-            })
-            .collect();
-        assert!(!wanted.is_empty(), "{}", trace.display());
-        assert_eq!(found, wanted, "{}", trace.display());
-        nested += wanted.values().filter(|numbers| numbers[3] > numbers[4]).count();
+/// SQL finds the same states. Returns the end of the trace.
+fn states_equal(trace: &Path, rows: &[Vec<Json>]) -> u64 {
+    let wanted = times_in(rows, true);
+    let arguments = ["threads", "--json", "--top", "1000000"].map(Path::new);
+    let found = ichnos(arguments.into_iter().chain([trace])).expect(0, &[]).json();
+    let mut sums = Times::new();
+    for thread in found["threads"].as_array().unwrap() {
+        for state in STATES {
+            let time = thread[format!("{state}_ns")].as_u64().unwrap();
+            if time > 0 {
+                sums.insert((thread["thread"].as_u64().unwrap(), state.to_owned()), time);
+            }
+        }
     }
-    assert!(nested > 3 || recorded("ctf/real/tracecompass").is_none(), "{nested}");
+    assert!(wanted.len() > 20, "{}", trace.display());
+    assert_eq!(sums, wanted, "{}", trace.display());
+    found["end_ns"].as_u64().unwrap()
+}
+
+/// SQL finds the same total and self times of spans. Returns the number of names with nested spans.
+fn spans_equal(trace: &Path, rows: &[Vec<Json>]) -> usize {
+    let wanted: BTreeMap<String, Vec<u64>> = rows
+        .iter()
+        .map(|row| {
+            let numbers = row[1..].iter().map(|number| number.as_u64().unwrap());
+            (row[0].as_str().unwrap().to_owned(), numbers.collect())
+        })
+        .collect();
+    let arguments = ["stats", "--spans", "--csv", "--top", "1000000"].map(Path::new);
+    let found = ichnos(arguments.into_iter().chain([trace])).expect(0, &[]).out;
+    let mut lines = found.lines().map(|line| line.split(','));
+    let names: Vec<&str> = lines.next().unwrap().collect();
+    let found: BTreeMap<String, Vec<u64>> = lines
+        .map(|cells| {
+            let cells: BTreeMap<&str, &str> = names.iter().copied().zip(cells).collect();
+            let columns = ["pairs", "min_ns", "max_ns", "total_ns", "self_ns"];
+            (cells["span"].to_owned(), columns.map(|name| cells[name].parse::<u64>().unwrap()).to_vec())
+        })
+        .collect();
+    assert!(!wanted.is_empty(), "{}", trace.display());
+    assert_eq!(found, wanted, "{}", trace.display());
+    wanted.values().filter(|numbers| numbers[3] > numbers[4]).count()
 }
 
 /// Returns a thread's critical path: start, end, state and thread of each step.
@@ -159,9 +162,9 @@ fn path_of(trace: &Path, thread: u64) -> Vec<Vec<Json>> {
 }
 
 /// Returns the critical paths that SQL finds, by thread.
-fn paths_in_sql(database: &DuckDb, trace: &Path, directory: &Directory) -> BTreeMap<u64, Vec<Vec<Json>>> {
+fn by_thread(rows: Vec<Vec<Json>>) -> BTreeMap<u64, Vec<Vec<Json>>> {
     let mut paths: BTreeMap<u64, Vec<Vec<Json>>> = BTreeMap::new();
-    for mut row in rows(database, &events_of(trace, directory), KernelQuery::WakeupPaths) {
+    for mut row in rows {
         let step = row.split_off(1);
         paths.entry(row[0].as_u64().unwrap()).or_default().push(step);
     }
@@ -173,37 +176,38 @@ fn paths_in_sql(database: &DuckDb, trace: &Path, directory: &Directory) -> BTree
 fn simulated_critical_paths_equal_sql() {
     let test = "simulated_critical_paths_equal_sql";
     let Some(database) = DuckDb::find(test) else { return };
-    ichnos_testing::cases(4, |random| {
-        let processors = 1 + random.below(4) as usize;
-        let threads = 2 + random.below(8) as u32;
-        let (streams, _) = simulate(random, processors, threads, 400);
-        let [trace, output] = ["simulated", "simulated-events"].map(Directory::new);
-        write(&trace, &streams);
-        let wanted = paths_in_sql(&database, &trace, &output);
-        for (thread, path) in wanted {
-            assert_eq!(path_of(&trace, thread), path, "thread {thread}");
+    ichnos_testing::cases(1, |random| {
+        let directory = Directory::new("simulated");
+        let traces: Vec<PathBuf> = (0..4).map(|number| directory.join(number.to_string())).collect();
+        for trace in &traces {
+            let processors = 1 + random.below(4) as usize;
+            let threads = 2 + random.below(8) as u32;
+            let (streams, _) = simulate(random, processors, threads, 400);
+            std::fs::create_dir(trace).unwrap();
+            write(trace, &streams);
+        }
+        for (trace, [_, _, paths]) in traces.iter().zip(query(&database, &traces, &directory)) {
+            for (thread, path) in by_thread(paths) {
+                assert_eq!(path_of(trace, thread), path, "{}: thread {thread}", trace.display());
+            }
         }
     });
 }
 
-#[test]
-fn critical_paths_equal_sql() {
-    let Some(database) = DuckDb::find("critical_paths_equal_sql") else { return };
-    let directory = Directory::new("paths-in-sql");
-    for trace in traces() {
-        let wanted = paths_in_sql(&database, &trace, &directory);
-        let longest = wanted.iter().max_by_key(|(_, steps)| steps.len()).map(|(thread, _)| *thread);
-        let step = wanted.len() / 12 + 1;
-        let some = wanted.keys().copied().step_by(step);
-        let mut others = 0;
-        for thread in some.chain(longest) {
-            let found = path_of(&trace, thread);
-            assert_eq!(found, wanted[&thread], "{}: thread {thread}", trace.display());
-            others += found.iter().filter(|step| step[3] != thread).count();
-        }
-        // One trace lacks wakeups.
-        assert!(others > 100 || trace.ends_with("flipping-endianness"), "{}: {others}", trace.display());
+/// SQL finds the same critical paths of some threads, and of the thread with the longest path.
+fn paths_equal(trace: &Path, rows: Vec<Vec<Json>>) {
+    let wanted = by_thread(rows);
+    let longest = wanted.iter().max_by_key(|(_, steps)| steps.len()).map(|(thread, _)| *thread);
+    let step = wanted.len() / 12 + 1;
+    let some = wanted.keys().copied().step_by(step);
+    let mut others = 0;
+    for thread in some.chain(longest) {
+        let found = path_of(trace, thread);
+        assert_eq!(found, wanted[&thread], "{}: thread {thread}", trace.display());
+        others += found.iter().filter(|step| step[3] != thread).count();
     }
+    // One trace lacks wakeups.
+    assert!(others > 100 || trace.ends_with("flipping-endianness"), "{}: {others}", trace.display());
 }
 
 /// Linux versions have different bits for preempted, idle, parked and ended threads.

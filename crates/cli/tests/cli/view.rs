@@ -115,6 +115,15 @@ fn a_page_until_ctrl_c() {
     assert_eq!(viewing.interrupt(), (Some(0), String::new()));
 }
 
+/// Scripts with earlier names of options work.
+#[test]
+fn earlier_option_names() {
+    let mut viewing = Viewing::start(&["--keep", &example()]);
+    assert!(viewing.link().starts_with("http://127.0.0.1:"));
+    assert_eq!(viewing.interrupt(), (Some(0), String::new()));
+    ichnos(["view", "--in", "netscape", &example()]).expect(2, &["--viewer <VIEWER>", "perfetto, firefox"]);
+}
+
 /// Expressions on the page get the same suggestions as on the command line.
 #[test]
 fn expressions_have_suggestions() {

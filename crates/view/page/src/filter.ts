@@ -13,28 +13,36 @@ export class FilterField {
   private readonly error = byId("filter-error");
   private readonly field = byId("filter-field");
   private readonly checks = new Latest();
+  /** Checks of expressions that are applied if they are valid. */
+  private readonly applied = new Latest();
   private readonly completions = new Latest();
   private items: Completion[] = [];
   private from = 0;
-  /** Text that is being checked before it is applied. */
-  private applied: string | null = null;
+  /** Text that was entered, until it is edited. */
+  private entered: string | null = null;
   private at = -1;
 
-  /** True after a first Escape in a filter that applies. */
+  /** True after a first Escape in a filter that applies. No answer replaces the question. */
   private isAsked = false;
 
   constructor(private readonly state: State) {
     state.on(["filter"], () => this.field.classList.toggle("active", state.filter !== ""));
     const later = debounce(PAUSE, () => {
-      // Another check would abort the check that Enter waits for.
-      if (this.input.value.trim() === this.applied) return;
-      void this.check();
-      // A filter that was entered meanwhile needs no completions.
+      // A filter that was entered meanwhile is checked already, and needs no completions.
+      if (this.isAsked || this.input.value.trim() === this.entered) return;
+      void this.check(this.checks);
       if (this.input.value.trim() !== this.state.filter) void this.complete();
     });
-    this.input.addEventListener("input", later);
+    this.input.addEventListener("input", () => {
+      this.unask();
+      this.entered = null;
+      later();
+    });
     this.input.addEventListener("keydown", (event) => this.key(event));
-    this.input.addEventListener("blur", () => this.close());
+    this.input.addEventListener("blur", () => {
+      this.unask();
+      this.close();
+    });
     this.input.addEventListener("focus", () => this.field.classList.contains("bad") && (this.error.hidden = false));
     this.input.addEventListener("change", () => void this.apply());
     this.list.addEventListener("pointerdown", (event) => {
@@ -44,26 +52,40 @@ export class FilterField {
     });
   }
 
+  /** Shows the filter that applies. A filter that was entered before is given up. */
   restore(): void {
+    for (const latest of [this.applied, this.checks, this.completions]) latest.abort();
+    this.unask();
     this.input.value = this.state.filter;
+    this.entered = this.state.filter;
+    this.show(this.state.filter, null);
   }
 
   /** Tells the user that the next Escape deletes the filter. */
   private ask(): void {
+    this.checks.abort();
     this.isAsked = true;
     this.error.hidden = false;
     this.error.replaceChildren(el("div", {}, "Escape again deletes the filter."));
   }
 
-  clear(): void {
+  /** Takes the question back. */
+  private unask(): void {
+    if (!this.isAsked) return;
     this.isAsked = false;
+    this.error.hidden = true;
+    this.error.replaceChildren();
+  }
+
+  clear(): void {
+    this.unask();
     this.input.value = "";
     void this.apply();
   }
 
   private key(event: KeyboardEvent): void {
     const isOpen = !this.list.hidden;
-    if (event.key !== "Escape") this.isAsked = false;
+    if (event.key !== "Escape") this.unask();
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       if (!isOpen) void this.complete();
       else this.mark((this.at + (event.key === "ArrowDown" ? 1 : -1) + this.items.length) % this.items.length);
@@ -72,11 +94,7 @@ export class FilterField {
       else void this.apply();
     } else if (event.key === "Escape") {
       if (isOpen) this.close();
-      else if (this.input.value.trim() !== this.state.filter) {
-        this.completions.abort();
-        this.restore();
-        void this.check();
-      }
+      else if (this.input.value.trim() !== this.state.filter) this.restore();
       else if (this.input.value && !this.isAsked) this.ask();
       else if (this.input.value) this.clear();
       else this.input.blur();
@@ -86,47 +104,37 @@ export class FilterField {
   }
 
   private async apply(): Promise<void> {
-    this.completions.abort();
     this.close();
-    this.applied = this.input.value.trim();
-    const isRight = await this.check();
-    this.applied = null;
-    if (isRight) this.state.setFilter(this.input.value.trim());
-  }
-
-  /** Checks the expression, and shows an error at its position. */
-  private async check(): Promise<boolean> {
-    const text = this.input.value.trim();
     this.checks.abort();
-    if (!text) return this.showError(null, text);
-    try {
-      const { warnings = [] } = await this.checks.get<Check>("check", { filter: text });
-      const isRight = this.showError(null, text);
-      if (warnings.length && document.activeElement === this.input) {
-        this.error.hidden = !this.list.hidden;
-        this.error.replaceChildren(...warnings.slice(0, 5).flatMap(({ text: warning, help }) => [el("div", {}, warning), helpLine(help)].flatMap((line) => line ?? [])));
-      }
-      return isRight;
-    } catch (error) {
-      return isAborted(error) ? false : this.showError(error, text);
-    }
+    const text = (this.entered = this.input.value.trim());
+    if (await this.check(this.applied)) this.state.setFilter(text);
   }
 
-  private showError(error: unknown, text: string): boolean {
+  /** Checks the expression, and shows an error at its position. False if it is wrong, or if another check replaced this one. */
+  private async check(latest: Latest): Promise<boolean> {
+    const text = this.input.value.trim();
+    latest.abort();
+    let warnings: Check["warnings"] = [];
+    let error: unknown = null;
+    try {
+      if (text) warnings = (await latest.get<Check>("check", { filter: text })).warnings;
+    } catch (failed) {
+      if (isAborted(failed)) return false;
+      error = failed;
+    }
+    // The text was edited meanwhile, or the field asks a question.
+    if (text === this.input.value.trim() && !this.isAsked) this.show(text, error, warnings);
+    return error === null;
+  }
+
+  /** Shows the result of a check. */
+  private show(text: string, error: unknown, warnings: Check["warnings"] = []): void {
     const isBad = error !== null;
+    const lines = isBad ? errorLines(text, error) : warnings.slice(0, 5).flatMap(({ text: warning, help }) => [el("div", {}, warning), helpLine(help)]);
     this.field.classList.toggle("bad", isBad);
     this.input.setAttribute("aria-invalid", String(isBad));
-    this.error.hidden = !isBad || document.activeElement !== this.input;
-    if (!isBad) {
-      this.error.replaceChildren();
-      return true;
-    }
-    const parts: HTMLElement[] = [el("div", { class: "error" }, messageOf(error))];
-    if (error instanceof ApiError && error.at !== null) parts.push(placeOf(text, error.at, error.length ?? 1));
-    const help = error instanceof ApiError ? helpLine(error.help) : null;
-    if (help) parts.push(help);
-    this.error.replaceChildren(...parts);
-    return false;
+    this.error.replaceChildren(...lines.flatMap((line) => line ?? []));
+    this.error.hidden = !lines.length || document.activeElement !== this.input || (!isBad && !this.list.hidden);
   }
 
   private async complete(): Promise<void> {
@@ -182,9 +190,16 @@ export class FilterField {
     const end = this.input.selectionStart ?? text.length;
     this.input.setRangeText(`${item.text} `, Math.min(begin, end), end, "end");
     this.close();
-    void this.check();
+    void this.check(this.checks);
     this.input.focus();
   }
+}
+
+/** Message about a wrong expression, its place, and a suggested correction. */
+function errorLines(text: string, error: unknown): (HTMLElement | null)[] {
+  const message = el("div", { class: "error" }, messageOf(error));
+  if (!(error instanceof ApiError)) return [message];
+  return [message, error.at === null ? null : placeOf(text, error.at, error.length ?? 1), helpLine(error.help)];
 }
 
 /** Suggested correction, as the command words it. */

@@ -80,9 +80,11 @@ export class Header {
     const key = `${view.begin},${view.end},${this.isExact()},${calendar.zone}`;
     if (byId("corner-time").dataset.key === key) return;
     byId("corner-time").dataset.key = key;
+    const width = duration(view.end - view.begin);
     byId("corner-time").replaceChildren(
       el("div", {}, fullTime(this.state.absolute(view.begin), calendar)),
-      el("div", { class: "muted" }, `${duration(view.end - view.begin)} visible${this.isExact() ? "" : ", summarized"}`),
+      // A longer text would be cut.
+      el("div", { class: "muted", title: `${width} are visible${this.isExact() ? "" : ", summarized"}` }, this.isExact() ? width : `summary, ${width}`),
     );
   }
 

@@ -30,6 +30,9 @@ export class Live {
   private timer = 0;
   private retry = 0;
   private asked = 0;
+  /** Number of requests for the trace, and number of the last request with an answer. */
+  private requests = 0;
+  private answered = 0;
 
   constructor(
     private readonly state: State,
@@ -144,11 +147,15 @@ export class Live {
   }
 
   private async refresh(): Promise<void> {
+    const request = ++this.requests;
     try {
       const [trace, list] = await Promise.all([
         get<Trace>("trace"),
         get<{ generation: number; tracks: Track[] | null }>("tracks", { after: this.asked }),
       ]);
+      // A late answer knows less.
+      if (request < this.answered) return;
+      this.answered = request;
       this.asked = list.generation;
       this.update(trace);
       if (list.tracks) this.state.setTracks(list.tracks);

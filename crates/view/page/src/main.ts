@@ -54,7 +54,7 @@ const timeline = new Timeline(state, {
   chosenEnd: (end) => void openEnd(end),
   background: (track) => {
     if (track !== null) timeline.chooseTrack(track);
-    if (state.selection || state.task) state.select(null);
+    unselect();
   },
   zoomTo: (item) => zoomTo(state.rangeOf({ ...item, hasNoEnd: hasNoEnd(item) })),
   scrolled: () => hasMoreFlows && loadFlows(),
@@ -123,6 +123,7 @@ const search = new Search(state, {
 
 /** Selects a thread state, and shows it. */
 function openState(track: number, begin: number, end: number, name: string): void {
+  near.abort();
   state.setFollow(false);
   reveal(track, begin, end);
   state.select({ track, lane: 0, from: begin, to: end, count: 1, name, id: null, time: begin, threadName: state.names.indexOf(name) });
@@ -140,7 +141,13 @@ function openStep(step: PathStep): void {
 /** Selects a span, and shows it. */
 async function openSpan(span: ShownSpan): Promise<void> {
   const { track, length, name } = span;
-  const exact = span.count > 1 ? await longestOf(span) : null;
+  let exact: number | null = null;
+  try {
+    if (span.count > 1) exact = await longestOf(span);
+  } catch {
+    // Something else was selected meanwhile.
+    return;
+  }
   const begin = exact ?? span.begin;
   const from = begin - state.offsetOf(track);
   state.setFollow(false);
@@ -160,7 +167,8 @@ async function longestOf({ track, begin, length, name }: ShownSpan): Promise<num
         if (items[i + 3] === 1 && Math.abs(items[i + 5]! - length) <= 1 && state.names[items[i + 4]!] === name) return begin + items[i + 1]!;
       }
     }
-  } catch {
+  } catch (error) {
+    if (isAborted(error)) throw error;
     // The first of them is shown.
   }
   return null;
@@ -203,6 +211,7 @@ function zoomTo(range: Range): void {
 /** Selects an item of the picture, and requests its event. */
 async function choose(item: Chosen, itsName?: string): Promise<void> {
   const { track, lane, from, to, count } = item;
+  near.abort();
   const known = state.trackOf(track);
   const name = itsName ?? nameOfItem(state, known, item.name, count);
   const isOfThread = !isSaved && !!known && (known.kind === "states" || known.kind === "runs" || known.runsThreads);
@@ -217,7 +226,7 @@ async function choose(item: Chosen, itsName?: string): Promise<void> {
   const offset = state.offsetOf(track);
   try {
     const row = await near.get<Row | null>("near", { track, time: state.timeText(from + offset), direction: "at", tolerance, name: item.name < 0 ? null : item.name, offsets: state.offsetsText });
-    if (row && state.selection?.from === from) state.select({ ...state.selection, id: row.id, time: state.relative(row.time) - offset });
+    if (row && state.selection?.from === from && state.selection.track === track) state.select({ ...state.selection, id: row.id, time: state.relative(row.time) - offset });
   } catch (error) {
     if (!isAborted(error)) announce(messageOf(error));
   }
@@ -249,7 +258,7 @@ async function openEvent(id: string, isVisible = false): Promise<void> {
     state.setFollow(false);
     if (!isVisible) reveal(track, begin, end);
     const item = length > 0 ? await spanOf(track, begin, end, details.name) : null;
-    state.select({ track, lane: item?.lane ?? 0, from: begin, to: end, count: 1, name: item?.name ?? details.name, id, time });
+    state.select({ track, lane: item?.lane ?? 0, from: begin, to: end, count: 1, name: item?.name ?? (details.label || details.name), id, time });
     if (state.tab === "stats" && !isVisible) state.setTab("details");
     describe();
   } catch (error) {
@@ -364,7 +373,13 @@ function mark(): void {
 
 function escape(): void {
   if (state.range) state.setRange(null);
-  else if (state.selection || state.task) state.select(null);
+  else unselect();
+}
+
+/** Selects nothing, and gives up an event that is awaited. */
+function unselect(): void {
+  near.abort();
+  if (state.selection || state.task) state.select(null);
 }
 
 listenToKeys(state, {

@@ -166,6 +166,8 @@ export class TileStore {
     try {
       const answer = await get<Tiles>("tiles", parameters, run.controller.signal);
       await this.learnNames(answer.tracks);
+      // Names arrived after the filter had changed: a newer answer may be there already.
+      if (run.controller.signal.aborted) return;
       this.error = null;
       this.store(tracks, answer.tracks, run, answer);
     } catch (error) {

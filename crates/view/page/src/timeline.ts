@@ -112,9 +112,11 @@ export class Timeline {
   async showLoad(): Promise<void> {
     const { state } = this;
     if (this.loadGeneration === state.generation || state.trace?.state === "loading" || !state.tracks.length) return;
-    this.loadGeneration = state.generation;
+    const generation = (this.loadGeneration = state.generation);
     try {
-      this.load = await loadOf(state);
+      const load = await loadOf(state);
+      if (generation !== this.loadGeneration) return;
+      this.load = load;
       this.redraw(1);
     } catch {
       // The strip does without it.

@@ -86,9 +86,9 @@ async function serveDist(page) {
   });
 }
 
-/** Waits until everything that is visible has been loaded and drawn. */
+/** Waits until everything that is visible has been loaded and drawn, and keys reach the page: one of another process gets the focus later. */
 export async function ready(page) {
-  await page.waitForFunction(() => window.__ichnos?.ready, null, { timeout: 90_000 });
+  await page.waitForFunction(() => window.__ichnos?.ready && document.hasFocus(), null, { timeout: 90_000 });
 }
 
 /** State of the page, once it is quiet. */

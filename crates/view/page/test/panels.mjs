@@ -4,11 +4,17 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { emptyPage, load, openPage, selectSomething, settled } from "./browser.mjs";
 
+/** JSON of the next answer whose address has a text. Requests that the page gives up, because the trace or the view changes, have none. */
+async function nextAnswer(page, text) {
+  const request = await page.waitForEvent("requestfinished", (one) => one.url().includes(text));
+  return (await request.response()).json();
+}
+
 /** Opens a panel and waits for its answer. */
 async function openTab(page, number, path) {
-  const answer = page.waitForResponse((response) => response.url().includes(`/api/${path}?`));
+  const answer = nextAnswer(page, `/api/${path}?`);
   await page.keyboard.press(String(number));
-  const body = await (await answer).json();
+  const body = await answer;
   await settled(page);
   return body;
 }
@@ -22,6 +28,7 @@ export async function details({ browser, url, mock }) {
   const { selected } = await selectSomething(page);
   if (!selected.id) return "the first item is a summary";
   const raw = await (await answer).text();
+  await settled(page);
   const event = JSON.parse(raw);
   const text = await page.locator("#panel-details").innerText();
   assert.ok(text.includes(event.name), text);
@@ -68,6 +75,8 @@ export async function events({ browser, url, mock }) {
 export async function statistics({ browser, url, mock }) {
   const page = await openPage(browser, url, { fragment: "#tab=events" });
   const body = await openTab(page, 3, "stats");
+  // Other answers can be later.
+  await page.locator("#panel-stats table").first().waitFor();
   const text = await page.locator("#panel-stats").innerText();
   for (const row of body.classes.slice(0, 5)) assert.ok(text.includes(row.name) && text.includes(row.count.toLocaleString("en")), row.name);
   assert.equal(await page.locator("#panel-stats code").textContent(), body.command);
@@ -98,9 +107,9 @@ export async function panelsFollowTheRange({ browser, url }) {
   // Without it, the statistics are open at first.
   const page = await openPage(browser, url, { fragment: "#tab=events" });
   const all = await openTab(page, 3, "stats");
-  const answer = page.waitForResponse((response) => response.url().includes("/api/stats?"));
+  const answer = nextAnswer(page, "/api/stats?");
   for (let i = 0; i < 5; i++) await page.keyboard.press("w");
-  const part = await (await answer).json();
+  const part = await answer;
   assert.ok(part.events <= all.events);
 }
 
@@ -313,11 +322,12 @@ export async function log({ browser, url }) {
 export async function searchForNames({ browser, url, mock }) {
   const page = await openPage(browser, url);
   const names = mock ? ["log:message"] : await page.evaluate(async () => (await (await fetch("api/events?" + new URLSearchParams({ begin: window.__ichnos.view.begin, end: window.__ichnos.view.end, limit: 1 }))).json()).rows.map((row) => row.name));
-  const answer = page.waitForResponse((response) => response.url().includes("/api/search?"));
+  // Parts of the name are searched for while it is typed slowly.
+  const answer = nextAnswer(page, `/api/search?${new URLSearchParams({ q: names[0] })}&`);
   await page.keyboard.press("/");
   await page.keyboard.type(names[0]);
   await page.keyboard.press("Enter");
-  const body = await (await answer).json();
+  const body = await answer;
   await page.waitForFunction(() => window.__ichnos.selected?.id, null, { timeout: 60_000 });
   const first = (await settled(page)).selected;
   assert.equal(await page.locator("#hits").textContent(), `1 of ${body.total.toLocaleString("en")}${body.complete ? "" : "+"}`);
@@ -420,6 +430,67 @@ export async function filterAsksBeforeItIsDeleted({ browser, url }) {
   assert.equal(await field.inputValue(), "");
   await page.waitForFunction(() => !document.getElementById("filter-field").classList.contains("active"));
   assert.deepEqual(page.problems.filter((text) => !text.includes("400")), []);
+}
+
+/** No late answer replaces the question, and another key takes it back. */
+export async function filterKeepsItsQuestion({ browser, url, mock }) {
+  if (!mock) return "needs the mock";
+  const page = await openPage(browser, url);
+  const field = page.locator("#filter");
+  const question = page.locator("#filter-error").getByText("Escape again");
+  const applies = () => page.waitForFunction(() => document.getElementById("filter-field").classList.contains("active"));
+  await field.fill('event == "read"');
+  await field.press("Enter");
+  await applies();
+  // Its check after the pause would come now.
+  await field.press("Escape");
+  await page.waitForTimeout(300);
+  assert.equal(await question.isVisible(), true);
+  let answer;
+  const isHeld = new Promise((held) => {
+    void page.route("**/api/check?*", (route) => {
+      answer = () => route.continue();
+      held();
+    });
+  });
+  await field.press("Enter");
+  assert.equal(await question.isVisible(), false);
+  await isHeld;
+  await field.press("Escape");
+  const answered = page.waitForEvent("requestfinished", (request) => request.url().includes("/api/check?"));
+  await answer();
+  await answered;
+  await settled(page);
+  assert.equal(await question.isVisible(), true);
+  await field.press("Escape");
+  assert.equal(await field.inputValue(), "");
+  return undefined;
+}
+
+/** A filter that was entered applies, even if another text is typed before its answer. */
+export async function filterAppliesWhatWasEntered({ browser, url, mock }) {
+  if (!mock) return "needs the mock";
+  const page = await openPage(browser, url);
+  const field = page.locator("#filter");
+  let answer;
+  const isHeld = new Promise((held) => {
+    void page.route("**/api/check?*", (route) => {
+      if (answer) return route.continue();
+      answer = () => route.continue();
+      return held();
+    });
+  });
+  await field.fill('event == "read"');
+  await field.press("Enter");
+  await isHeld;
+  await field.pressSequentially(" &&");
+  await page.locator("#filter-error .error").waitFor();
+  await answer();
+  await page.waitForFunction(() => location.hash.includes("filter="));
+  assert.equal(new URLSearchParams(new URL(page.url()).hash.slice(1)).get("filter"), 'event == "read"');
+  assert.equal(await field.inputValue(), 'event == "read" &&');
+  assert.equal(await page.locator("#filter-error .error").isVisible(), true);
+  return undefined;
 }
 
 export async function filterCompletes({ browser, url }) {

@@ -59,9 +59,7 @@ export async function growingTrace({ browser, startMock }) {
   assert.equal(await page.locator("#state").innerText().then((text) => text.includes("Live")), true);
   mock.grow(0.75);
   await page.waitForFunction((end) => BigInt(window.__ichnos.view.end) > BigInt(end), before.view.end, { timeout: 60_000 });
-  await page.waitForTimeout(800);
-  const grown = await settled(page);
-  assert.ok(grown.drawn.count > before.drawn.count, `${grown.drawn.count} of ${before.drawn.count}`);
+  await page.waitForFunction((count) => window.__ichnos.drawn.count > count, before.drawn.count, { timeout: 60_000 });
   for (let i = 0; i < 4; i++) await page.keyboard.press("w");
   await page.keyboard.press("l");
   assert.equal(await page.getByRole("button", { name: "Follow" }).getAttribute("aria-pressed"), "true");

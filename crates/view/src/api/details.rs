@@ -19,6 +19,7 @@ use super::span_tree::PIXELS;
 use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::ApiError;
+use crate::task_list::JoinEnd;
 
 /// Maximum number of causes and of effects in an answer.
 const MOST_LINKS: usize = 1_000;
@@ -41,7 +42,8 @@ pub(super) fn event(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiErro
             return ControlFlow::Continue(());
         }
         let event = found.event;
-        write_row(&mut object, found, EventTexts::new(|| LineSink::pretty(PrettyFields::ALL)).line(event));
+        let mut texts = EventTexts::new(|| LineSink::pretty(PrettyFields::ALL));
+        write_row(&mut object, found, event.name(), texts.line(event));
         let trace = &event.stream.trace;
         let input = shared.session.traces().iter().find(|input| Arc::ptr_eq(input.trace(), trace));
         object.member("format").string(input.map_or("", |input| input.format()));
@@ -58,8 +60,13 @@ pub(super) fn event(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiErro
     object.member("label").string(&label_of_span(shared, id, span.as_ref()).unwrap_or(label));
     let ran = span.as_ref().and_then(|span| time_that_ran(shared, place.track, span));
     write_span(&mut object, span, ran);
-    write_links(shared, &mut object, "causes", &links.causes);
-    write_links(shared, &mut object, "effects", &links.effects);
+    // The page asks for the tasks first, as it draws the joins.
+    let tasks = shared.tasks.latest();
+    let joins = tasks.as_ref().map_or(&[][..], |tasks| tasks.joins());
+    let causes = joins.iter().filter(|join| join.to.event == id).map(|join| &join.from);
+    write_links(shared, &mut object, "causes", &links.causes, causes);
+    let effects = joins.iter().filter(|join| join.from.event == id).map(|join| &join.to);
+    write_links(shared, &mut object, "effects", &links.effects, effects);
     object.end();
     Ok(out)
 }
@@ -101,21 +108,29 @@ fn write_span(object: &mut ObjectWriter<'_>, span: Option<SpanEnds>, ran: Option
     member.end();
 }
 
-fn write_links(
+/// Writes the causes or the effects of an event, with the ends of joins that are not among them.
+fn write_links<'j>(
     shared: &AppState,
     object: &mut ObjectWriter<'_>,
     name: &'static str,
     links: &[(FlowKind, TimelinePlace)],
+    joins: impl Iterator<Item = &'j JoinEnd>,
 ) {
     let timeline = shared.build.timeline();
+    let known = |join: &&JoinEnd| links.iter().any(|(_, place)| place.event() == join.event);
+    let flows = links
+        .iter()
+        .map(|(kind, place)| (kind.name(), timeline.name(place.name), place.event(), place.track));
+    let joins =
+        joins.filter(|join| !known(join)).map(|join| ("joined", &*join.label, join.event, join.track));
     let mut list = object.member(name).array();
-    for (kind, place) in links.iter().take(MOST_LINKS) {
+    for (kind, name, event, track) in flows.chain(joins).take(MOST_LINKS) {
         let mut link = list.element().object();
-        link.member("id").display(place.event());
-        link.member("kind").string(kind.name());
-        link.member("name").string(timeline.name(place.name));
-        write_time(link.member("time"), Some(place.time));
-        link.member("track").unsigned(place.track.into());
+        link.member("id").display(event);
+        link.member("kind").string(kind);
+        link.member("name").string(name);
+        write_time(link.member("time"), Some(event.time));
+        link.member("track").unsigned(track.into());
         link.end();
     }
     list.end();

@@ -109,12 +109,12 @@ impl EventTexts {
     }
 }
 
-/// Writes the members that all rows have.
-pub(super) fn write_row(object: &mut ObjectWriter<'_>, found: &Match<'_, '_>, text: &str) {
+/// Writes the members that all rows have. `name` is the name of the event or of its class.
+pub(super) fn write_row(object: &mut ObjectWriter<'_>, found: &Match<'_, '_>, name: &str, text: &str) {
     object.member("id").display(found.id);
     write_time(object.member("time"), Some(found.id.time));
     object.member("stream").string(&found.event.stream.name);
-    object.member("name").string(found.event.name());
+    object.member("name").string(name);
     object.member("track").unsigned(found.place.track.into());
     object.member("text").string(text);
 }
@@ -130,14 +130,16 @@ fn cursor(query: &Query) -> Result<Option<(u64, u64)>, ApiError> {
 /// Lists events of a range with their fields.
 pub(super) fn events(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let mut texts = EventTexts::of_fields();
-    rows(shared, query, "cat", |found, row| write_row(row, found, texts.fields(found.event)))
+    rows(shared, query, "cat", |found, row| {
+        write_row(row, found, found.listed_name(), texts.fields(found.event));
+    })
 }
 
 /// Lists events of a range as log lines.
 pub(super) fn log(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let mut texts = EventTexts::new(LineSink::log);
     rows(shared, query, "cat -f log", |found, row| {
-        write_row(row, found, texts.line(found.event));
+        write_row(row, found, found.listed_name(), texts.line(found.event));
         row.string("severity", severity(found.event).map(LogLevel::name));
     })
 }
@@ -225,6 +227,7 @@ pub(super) fn search(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiErr
         let is_track = wanted_tracks.get(found.place.track as usize).is_some_and(|wanted| *wanted);
         let is_hit = is_track
             || found.event.name().to_lowercase().contains(&text)
+            || found.has_own_name && found.name.to_lowercase().contains(&text)
             || texts.fields(found.event).to_lowercase().contains(&text);
         if is_hit {
             total += 1;
@@ -238,7 +241,7 @@ pub(super) fn search(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiErr
                 let mut hit = hits.element().object();
                 hit.member("id").display(found.id);
                 write_time(hit.member("time"), Some(found.id.time));
-                hit.member("name").string(found.event.name());
+                hit.member("name").string(found.listed_name());
                 hit.member("track").unsigned(found.place.track.into());
                 hit.end();
             }

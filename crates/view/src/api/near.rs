@@ -53,7 +53,8 @@ impl NearEvent<'_> {
         }
         let mut out = Vec::new();
         let mut object = ValueWriter::new(&mut out).object();
-        write_row(&mut object, found, EventTexts::of_fields().fields(found.event));
+        let text = EventTexts::of_fields().fields(found.event).to_owned();
+        write_row(&mut object, found, found.listed_name(), &text);
         object.end();
         Some(out)
     }

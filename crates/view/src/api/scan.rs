@@ -27,6 +27,15 @@ pub(super) struct Match<'f, 'e> {
     pub(super) place: TimelinePlace,
     /// Event name on the timeline.
     pub(super) name: &'f str,
+    /// `true` if this is the name of the event, not of its class.
+    pub(super) has_own_name: bool,
+}
+
+impl<'f> Match<'f, '_> {
+    /// Returns the name for lists: the name on the timeline if the event has its own, else the whole name of its class.
+    pub(super) fn listed_name(&self) -> &'f str {
+        if self.has_own_name { self.name } else { self.event.name() }
+    }
 }
 
 /// Range to read, and limits.
@@ -100,7 +109,9 @@ impl RangeScan<'_> {
                 return Ok(ControlFlow::Continue(()));
             }
             let Some(place) = timeline.take(message) else { return Ok(ControlFlow::Continue(())) };
-            Ok(take(&Match { event, id: place.event(), place, name: timeline.name(place.name) }))
+            let has_own_name = timeline.has_own_name(event, &place);
+            let name = timeline.name(place.name);
+            Ok(take(&Match { event, id: place.event(), place, name, has_own_name }))
         };
         shared.run(&reader, &mut handle)?;
         Ok(scanned)

@@ -1,6 +1,7 @@
 //! Statistics and call stacks in a range.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -46,7 +47,10 @@ fn write_lengths(object: &mut ObjectWriter<'_>, lengths: &Distribution) {
 
 /// Statistics computed in one pass over the events.
 struct RangeStats {
+    /// Events by class, without those that have their own names.
     classes: StatsCollector,
+    /// Number of events and name, by number of their own names.
+    named: HashMap<u32, (u64, String)>,
     gaps: StatsCollector,
     reader: PairReader,
     pairs: Pairs,
@@ -63,12 +67,15 @@ impl RangeStats {
         let mut options = PairOptions::spans();
         options.by = vec![GroupBy::Span];
         let pairs = Pairs::new(&options);
-        Self { classes, gaps, reader: PairReader::new(Arc::new(options)), pairs }
+        Self { classes, named: HashMap::new(), gaps, reader: PairReader::new(Arc::new(options)), pairs }
     }
 
     fn take(&mut self, found: &Match<'_, '_>) {
         let message = Message::Event(*found.event);
-        self.classes.message(&message);
+        match found.has_own_name {
+            true => self.named.entry(found.place.name).or_insert_with(|| (0, found.name.to_owned())).0 += 1,
+            false => self.classes.message(&message),
+        }
         self.gaps.message(&message);
         // Events before the range can define names used in it.
         if self.reader.named_event(found.event, found.name) {
@@ -80,13 +87,16 @@ impl RangeStats {
     fn write(mut self, object: &mut ObjectWriter<'_>, seconds: f64) {
         self.pairs.take(&self.reader.take_records());
         let (stats, gaps) = (self.classes.finish(), self.gaps.finish());
-        object.member("events").unsigned(stats.all().totals.events);
-        let mut rows: Vec<_> = stats.groups().map(|group| (group.row.totals.events, group)).collect();
-        rows.sort_by_key(|(events, _)| std::cmp::Reverse(*events));
+        object.member("events").unsigned(gaps.all().totals.events);
+        let classes: Vec<_> = stats.groups().collect();
+        let classes = classes.iter().map(|group| (group.row.totals.events, name_of(&group.key)));
+        let named = self.named.values().map(|(events, name)| (*events, name.as_str()));
+        let mut rows: Vec<_> = classes.chain(named).collect();
+        rows.sort_by_key(|(events, name)| (std::cmp::Reverse(*events), *name));
         let mut list = object.member("classes").array();
-        for (events, group) in rows.iter().take(MOST_ROWS) {
+        for (events, name) in rows.iter().take(MOST_ROWS) {
             let mut row = list.element().object();
-            row.member("name").string(name_of(&group.key));
+            row.member("name").string(name);
             row.member("count").unsigned(*events);
             write_float(row.member("perSecond"), *events as f64 / seconds);
             row.end();

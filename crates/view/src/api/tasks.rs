@@ -19,6 +19,9 @@ use crate::task_list::{TaskList, TaskRow};
 /// Maximum number of events that are read for tasks.
 const MOST_EVENTS: u64 = 50_000_000;
 
+/// Maximum number of events in traces whose timeline shows the events that joined operations.
+const MOST_EVENTS_FOR_JOINS: u64 = 1_000_000;
+
 /// Maximum number of operations and joined events of all tasks.
 const MOST_OPERATIONS: usize = 2_000_000;
 
@@ -68,7 +71,16 @@ fn collect(shared: &AppState, filter: Option<&str>) -> Result<TaskList, ApiError
     };
     let mut rows: Vec<_> = tasks.in_order(false, is_stopped).into_iter().filter_map(summary).collect();
     rows.sort_by_key(|row| row.begin);
-    Ok(TaskList { tasks, rows, is_complete })
+    Ok(TaskList::new(tasks, rows, is_complete))
+}
+
+/// Returns the tasks whose [joins](TaskList::joins) the timeline shows. `None` while events arrive, and for traces
+/// without operations or with very many events: all events are read for the joins.
+pub(super) fn joined(shared: &AppState, query: &Query) -> Result<Option<Arc<TaskList>>, ApiError> {
+    let status = shared.build.status();
+    let is_read = status.is_complete && status.events <= MOST_EVENTS_FOR_JOINS && !shared.session.is_live();
+    let has_operations = is_read && shared.build.timeline().has_operations();
+    has_operations.then(|| list(shared, query)).transpose()
 }
 
 fn write_text_time(object: &mut ObjectWriter<'_>, name: &'static str, time: Option<i128>) {

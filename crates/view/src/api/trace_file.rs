@@ -46,11 +46,11 @@ pub(super) fn export(shared: &AppState, query: &Query, stream: &mut TcpStream) -
     let window = Window { begin: Some(i128::from(begin)), end: Some(i128::from(end)) };
     let window = shared.options.within(window);
     write(shared, query, target, window, &path)?;
+    directory.restrict(&name).map_err(failed)?;
     // This fails if the client has disconnected or gets an incomplete file.
-    let _ = if path.is_dir() {
-        send_archive(&path, &name, stream)
-    } else {
-        directory.restrict(&name).and_then(|()| send_file(&path, &name, stream))
+    let _ = match path.is_dir() {
+        true => send_archive(&path, &name, stream),
+        false => send_file(&path, &name, stream),
     };
     Ok(())
 }

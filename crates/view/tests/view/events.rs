@@ -50,9 +50,12 @@ fn rows_and_details_equal_those_of_cat() {
         let has_stacks = matches!(name, "hello-dotnet" | "hello-fxt");
         assert_eq!(lines.iter().any(|line| line["stacks"].is_object()), has_stacks, "{name}");
         for (row, line) in rows.iter().zip(&lines).step_by(1 + lines.len() / 30) {
-            assert_eq!(row["name"], line["name"], "{name}");
             let event = server.json(&format!("api/event?id={}", row["id"].as_str().unwrap()));
             assert_eq!(&event["line"], line, "{name}");
+            assert_eq!(event["name"], line["name"], "{name}");
+            // Reports have labels.
+            let is_named = name == "hello-xtrace";
+            assert_eq!(row["name"], if is_named { &event["label"] } else { &line["name"] }, "{name}");
             assert!(event["text"].as_str().unwrap().contains(line["name"].as_str().unwrap()));
             assert_eq!((&event["track"], &event["id"]), (&row["track"], &row["id"]), "{name}");
         }
@@ -138,6 +141,29 @@ fn searches_and_statistics_count_events() {
     let bins = found["bins"].as_array().unwrap();
     assert_eq!(bins.iter().map(|bin| bin.as_u64().unwrap()).sum::<u64>(), found["total"].as_u64().unwrap());
     assert_eq!(server.json("api/search?q=nothing%20like%20this")["total"], 0);
+}
+
+/// Lists, search and statistics name events as the timeline does.
+#[test]
+fn events_with_labels_are_listed_by_label() {
+    let server = Server::of(&example("hello-xtrace"));
+    let lines = lines(&server);
+    let label = |line: &Value| line["payload"]["Label"].as_str().unwrap().to_owned();
+    let labels: Vec<String> = lines.iter().map(label).collect();
+    let found: Vec<String> =
+        rows(&server, 10, "").iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(found, labels);
+    let (begin, end) = server.range();
+    let stats = server.json(&format!("api/stats?begin={begin}&end={end}"));
+    assert_eq!(stats["events"], labels.len());
+    let classes = stats["classes"].as_array().unwrap();
+    let total: u64 = classes.iter().map(|class| class["count"].as_u64().unwrap()).sum();
+    assert_eq!(total, labels.len() as u64);
+    for class in classes {
+        assert_eq!(class["count"], labels.iter().filter(|label| class["name"] == **label).count());
+    }
+    let hits = server.json(&format!("api/search?q={}", labels[0].replace(' ', "%20")));
+    assert_eq!(hits["hits"][0]["name"], labels[0]);
 }
 
 #[test]

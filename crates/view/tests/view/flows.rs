@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use ichnos::OpenOptions;
 use serde_json::Value;
 
 use crate::client::{Server, example};
@@ -58,6 +59,45 @@ fn flows_lead_from_causes_to_effects() {
         }
         assert!(flows(&server, (begin, end), filter).0.is_empty(), "{name}");
     }
+}
+
+/// Events in other formats that join operations, and operations that a text connects, have arrows like all others.
+#[test]
+fn joined_events_have_flows() {
+    let mut options = OpenOptions::default();
+    options.assume_correlated = true;
+    let server = Server::with_options(&example("one-request/trace"), &options);
+    let (begin, end) = server.range();
+    let (flows, complete) = flows(&server, (begin, end), "&pixels=8192&limit=10000");
+    assert_eq!(complete, true);
+    let ends = |flow: &[i64; 4]| [(flow[0], flow[1]), (flow[2], flow[3])];
+    let tasks = server.json(&format!("api/tasks?begin={begin}&end={end}"));
+    let mut joined_streams = BTreeSet::new();
+    for row in tasks["tasks"].as_array().unwrap() {
+        let task = server.json(&format!("api/task?id={}", row["id"].as_str().unwrap()));
+        for joined in task["joined"].as_array().unwrap() {
+            let operation = &task["nodes"][joined["node"].as_u64().unwrap() as usize];
+            if operation["event"].is_null() || operation["track"] == joined["track"] {
+                continue;
+            }
+            let time = joined["eventTime"].as_str().unwrap().parse::<u64>().unwrap();
+            let to = (joined["track"].as_i64().unwrap(), time.wrapping_sub(begin).cast_signed());
+            let found = flows
+                .iter()
+                .map(ends)
+                .find(|[from, end]| *end == to && from.0 == operation["track"].as_i64().unwrap());
+            assert!(found.is_some(), "{joined}: {flows:?}");
+            // The details of both events lead to the other.
+            for (own, other, links) in [(joined, operation, "causes"), (operation, joined, "effects")] {
+                let details = server.json(&format!("api/event?id={}", own["event"].as_str().unwrap()));
+                let links = details[links].as_array().unwrap();
+                assert!(links.iter().any(|link| link["id"] == other["event"]), "{own}: {details}");
+            }
+            joined_streams.insert(joined["label"].as_str().unwrap().to_owned());
+        }
+    }
+    // Parts from LTTng, .NET and Fuchsia.
+    assert!(joined_streams.contains("stock:asked") && joined_streams.len() >= 4, "{joined_streams:?}");
 }
 
 #[test]

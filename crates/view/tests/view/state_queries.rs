@@ -61,16 +61,23 @@ fn tile_states_equal_sql() {
     let directory = tempfile::tempdir().unwrap();
     let names = ["bug446190", "flipping-endianness", "many-threads", "perf-taskset2", "synctraces/scp_src"];
     let names = names.map(|name| format!("tracecompass/{name}"));
+    let mut files = Vec::new();
+    let mut servers = Vec::new();
     for name in names.iter().filter(|name| !is_like_another(name)) {
         let Some(path) = recorded(&format!("ctf/real/{name}")) else { continue };
         let server = Server::of(&path);
         let (begin, end) = server.range();
         let (status, _, table) = server.get(&format!("api/export?kind=csv&begin={begin}&end={end}"));
         assert_eq!(status, 200, "{name}");
-        let events = directory.path().join("events.csv");
+        let events = directory.path().join(format!("{}.csv", files.len()));
         std::fs::write(&events, table).unwrap();
-        let rows = database.query(&events, KernelQuery::ThreadStates);
-        let rows: Vec<(u64, String, u64, u64)> = serde_json::from_str(&rows).unwrap();
+        files.push(events);
+        servers.push((name, server));
+    }
+    let found = database.query(&files, &[KernelQuery::ThreadStates]);
+    for ((name, server), rows) in servers.into_iter().zip(found) {
+        let (begin, end) = server.range();
+        let [rows]: [Vec<(u64, String, u64, u64)>; 1] = serde_json::from_str(&rows).unwrap();
         let wanted: Times =
             rows.into_iter().map(|(thread, state, time, _)| ((thread, state), time)).collect();
 

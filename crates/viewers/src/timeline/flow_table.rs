@@ -126,6 +126,11 @@ impl FlowTable {
         &self.flows
     }
 
+    /// Returns `true` if an event has an operation.
+    pub(super) fn has_operations(&self) -> bool {
+        !self.operations.is_empty()
+    }
+
     /// Returns `false` if there were too many flows.
     pub(super) fn is_complete(&self) -> bool {
         self.is_complete

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use ichnos_model::class::DisplayBase;
 
 use super::bars::{bar, line};
-use super::{NumberQuantiles, ReportRow, StatsReport, name_of, shown_text};
+use super::{NumberQuantiles, ReportRow, StatsOrder, StatsReport, name_of, shown_text};
 use crate::stats::{Distribution, GroupBy, GroupValue, Number, Pair, PowerBin, StatsRow, TimeHistogram};
 use ichnos_export::text::TextTable;
 use ichnos_export::text::{LineWidth, Paint, count, date_time, grouped, seconds, share, size};
@@ -204,15 +204,16 @@ impl StatsDisplay<'_, '_> {
 
     /// Appends a table with a distribution per row, then all distributions as bars.
     fn distributions(&self, text: &mut String, noun: &str, show: &dyn Fn(Number) -> String) {
-        // The sum of a field's values is not useful in general.
-        let has_own = self
-            .found
-            .pairs
-            .is_some_and(|pairs| pairs.latencies().total() != Some(Number::Integer(pairs.own_time())));
+        // Where spans are never nested, both sums are equal. A column by which rows are sorted is always shown.
+        let has_own = self.found.pairs.is_some_and(|pairs| {
+            self.found.order == StatsOrder::Own
+                || pairs.latencies().total() != Some(Number::Integer(pairs.own_time()))
+        });
         let mut titles = vec![noun, "min", "mean", "p50", "p90", "p99", "max"];
-        if self.found.pairs.is_some() {
-            titles.splice(1..1, ["total"].into_iter().chain(has_own.then_some("self")));
-        }
+        // The sum of a field's values is not useful in general.
+        let has_total = self.found.pairs.is_some() || self.found.order == StatsOrder::Total;
+        let sums = [has_total.then_some("total"), has_own.then_some("self")];
+        titles.splice(1..1, sums.into_iter().flatten());
         let mut table = TextTable::new(&titles, &self.names());
         for row in &self.found.rows {
             // With a timeline, some rows lack numbers.
@@ -222,10 +223,9 @@ impl StatsDisplay<'_, '_> {
             };
             let more = if row.missed > 0 { "+" } else { "" };
             let mut cells = vec![format!("{}{more}", grouped(numbers.distribution.count()))];
-            if let Some(own) = row.own_time {
-                cells.extend(numbers.distribution.total().map(show));
-                cells.extend(has_own.then(|| duration(own)));
-            }
+            let total = || numbers.distribution.total().map(show).unwrap_or_default();
+            cells.extend(has_total.then(total));
+            cells.extend(has_own.then(|| row.own_time.map(duration).unwrap_or_default()));
             cells.extend(quantiles(numbers, show).into_iter().map(|(_, value)| value));
             cells.extend(self.key(row));
             table.rows.push(cells);

@@ -27,6 +27,13 @@ interface Box {
   width: number;
 }
 
+/** Names of a frame and of those around it, the innermost first. */
+function namesOf(box: Box): string {
+  const names: string[] = [];
+  for (let at: Box | null = box; at; at = at.parent) names.push(at.frame.name);
+  return names.join("\n");
+}
+
 export class FlamePanel implements Panel {
   readonly title = "Flame graph";
   readonly element = el("div");
@@ -116,7 +123,9 @@ export class FlamePanel implements Panel {
     const width = this.body.clientWidth - 24;
     if (width <= 0) return;
     const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-    const focused = this.boxes.get(document.activeElement as HTMLElement)?.frame;
+    // A new answer has other frames with the same names.
+    const before = this.boxes.get(document.activeElement as HTMLElement);
+    const focused = before && namesOf(before);
     this.boxes.clear();
     const elements: HTMLElement[] = [];
     let deepest = 0;
@@ -129,7 +138,7 @@ export class FlamePanel implements Panel {
     this.graph.replaceChildren(...elements);
     this.graph.style.height = `${(deepest + 1) * ROW}px`;
     this.out.disabled = this.path.length < 2;
-    const again = elements.find((element) => this.boxes.get(element)!.frame === focused) ?? null;
+    const again = elements.find((element) => focused !== undefined && namesOf(this.boxes.get(element)!) === focused) ?? null;
     if (again) again.focus({ preventScroll: true });
     const first = again ?? elements[0];
     if (first) first.tabIndex = 0;

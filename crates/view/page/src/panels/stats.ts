@@ -46,6 +46,7 @@ export class StatsPanel implements Panel {
   }
 
   async update(): Promise<void> {
+    this.latestTasks.abort();
     this.status.textContent = rangeText(this.state);
     if (this.state.isEmpty) return this.body.replaceChildren(note("No events yet."));
     if (!this.body.querySelector("table")) this.body.replaceChildren(note("Reading the trace …"));

@@ -1,6 +1,6 @@
 // Tasks in the range, and a task graph with its critical path.
 
-import { get, isAborted, Latest, messageOf, type Rows, type TaskEntry, type TaskGraph, type TaskNode, type Tasks } from "../api";
+import { isAborted, Latest, messageOf, type Rows, type TaskEntry, type TaskGraph, type TaskNode, type Tasks } from "../api";
 import { CommandLine } from "../commands";
 import { button, el, type Child } from "../dom";
 import { Grid } from "../grid";
@@ -29,6 +29,7 @@ export class TasksPanel implements Panel {
   private readonly body = el("div", { class: "body", tabindex: 0, role: "group", "aria-label": "Task" });
   private readonly grid: Grid<TaskEntry>;
   private readonly latest = new Latest();
+  private readonly latestEvents = new Latest();
   private answer: Tasks | null = null;
   private shown: TaskEntry | null = null;
 
@@ -68,6 +69,8 @@ export class TasksPanel implements Panel {
 
   private showList(): void {
     const { answer } = this;
+    // A graph that is still awaited does not replace the list.
+    this.latest.abort();
     this.shown = null;
     this.missing.textContent = "";
     this.back.hidden = true;
@@ -110,11 +113,12 @@ export class TasksPanel implements Panel {
     const begin = this.state.relative(time);
     this.missing.textContent = "";
     try {
-      const { rows } = isAdjusted ? { rows: [] } : await get<Rows>("events", { begin: time, end: time, limit: 50, offsets: this.state.offsetsText });
+      const { rows } = isAdjusted ? { rows: [] } : await this.latestEvents.get<Rows>("events", { begin: time, end: time, limit: 50, offsets: this.state.offsetsText });
       const row = rows.find((one) => one.name === label || one.name.endsWith(`:${label}`) || one.text.includes(label));
       if (row) return this.actions.openEvent(row.id);
       this.missing.textContent = `The event ${label} was not found.`;
     } catch (error) {
+      if (isAborted(error)) return;
       this.missing.textContent = messageOf(error);
     }
     this.actions.zoomTo(begin - 1000, begin + 1000);

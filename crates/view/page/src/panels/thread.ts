@@ -157,7 +157,8 @@ export class PathView {
     try {
       const path = await this.latest.get<WakeupPath | null>("path", { track, begin, end });
       if (!path?.steps.length) return this.element.replaceChildren(note("Nothing is known."));
-      this.setCommand(path.command);
+      // The panel may show something else by now.
+      if (this.element.isConnected) this.setCommand(path.command);
       const found = pathOf(name, path, (text) => this.state.relative(text));
       this.state.setPath(found);
       this.actions.announce(`${found.name}: critical path of ${plural(path.total, "step")}`);
