@@ -5,10 +5,10 @@ use ichnos_model::{DataStream, Event, Message};
 
 use super::class::{EventForm, ViewerClass};
 use super::last_context::LastContext;
-use super::losses::shown_time;
 use super::names::NumberedNames;
 use super::scheduling::{EventLocation, Scheduling};
 use super::thread_states::{StateEvent, StateInterval, ThreadStates};
+use super::timeline_time::timeline_time;
 use super::tracks::TraceNumbers;
 
 /// Maximum number of names. Further names are empty.
@@ -93,7 +93,7 @@ impl ThreadStateReader {
             Message::Event(event) => self.event(event, out),
             Message::DiscardedEvents(loss) | Message::DiscardedPackets(loss) => {
                 let time = loss.begin.or(loss.end).map(|time| time.nanoseconds);
-                let time = shown_time(time).flatten().or(self.range.map(|(_, last)| last));
+                let time = time.and_then(timeline_time).or(self.range.map(|(_, last)| last));
                 if let (Some((stream, ..)), Some(time)) = (self.streams.get_mut(loss.stream), time)
                     && let Some(processor) = stream.processor
                 {
@@ -114,11 +114,13 @@ impl ThreadStateReader {
     }
 
     fn event(&mut self, event: &Event<'_>, out: &mut dyn FnMut(&StateInterval)) {
-        let Some(Some(time)) = shown_time(event.nanoseconds()) else { return };
+        let nanoseconds = event.nanoseconds();
+        let time = nanoseconds.and_then(timeline_time);
+        if time.is_none() && nanoseconds.is_some() {
+            return;
+        }
         self.add_stream(event.stream);
-        let (first, last) = self.range.unwrap_or((time, time));
-        self.range = Some((first.min(time), last.max(time)));
-        let Self { streams, scheduling, names, states, text, .. } = self;
+        let Self { streams, scheduling, names, states, text, range, .. } = self;
         let Some((StateStream { trace, context, processor }, (), classes)) = streams.get_mut(event.stream)
         else {
             return;
@@ -136,6 +138,12 @@ impl ThreadStateReader {
             if has_processor {
                 states.take(StateEvent { event, class, trace: *trace, place: &place, time, names }, out);
             }
+        let Some(time) = time else {
+            // Events without a time can name threads.
+            return scheduling.observe(*trace, event, class);
+        };
+        let (first, last) = range.unwrap_or((time, time));
+        *range = Some((first.min(time), last.max(time)));
             if class.form == EventForm::Switch {
                 *processor = Some(place.processor);
             }
@@ -150,7 +158,7 @@ impl ThreadStateReader {
         }
     }
 
-    /// Returns the times of the first and last event, in nanoseconds since the clock origin.
+    /// Returns the [timeline times](super::timeline_time) of the first and last event.
     #[must_use]
     pub fn range(&self) -> Option<(u64, u64)> {
         self.range

@@ -6,14 +6,16 @@ use std::time::Instant;
 use ichnos::analysis::{PathOptions, PathStep, ThreadCollector, ThreadOptions, Waker};
 use ichnos::json::write::{ObjectWriter, ValueWriter};
 use ichnos::model::meaning::{EventRole, Meaning};
-use ichnos::model::{Message, Sink as _, Window};
-use ichnos::viewers::{EventId, ThreadState, ThreadWaker, Timeline, TimelineState, TimelineTrackKind};
+use ichnos::model::{Message, Sink as _};
+use ichnos::viewers::{
+    EventId, ThreadState, ThreadWaker, Timeline, TimelineState, TimelineTrackKind, since_origin,
+};
 
 use super::command::command;
 use super::events::MOST_EVENTS;
 use super::overview::write_time;
 use super::range;
-use super::scan::{self, RangeScan};
+use super::scan::{self, RangeScan, STRIDE, window};
 use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::ApiError;
@@ -30,13 +32,10 @@ const MOST_STEPS: usize = 20_000;
 /// Maximum number of woken threads in an answer.
 const MOST_WOKEN: usize = 50;
 
-/// Number of messages between two checks of the deadline.
-const STRIDE: u64 = 1_024;
-
 /// Describes the state of a thread at a time, and earlier states. The parameter `track` is the track of the thread or
 /// its states. It can also be a processor track, and `name` is then the number of the thread name.
 pub(super) fn thread(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
-    let time = query.required("time")?;
+    let time = query.required_time("time")?;
     let (track, resolution) = {
         let timeline = shared.build.timeline();
         (states_track(&timeline, query)?, timeline.resolution())
@@ -205,8 +204,7 @@ pub(super) fn path(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError
     let mut collector = ThreadCollector::new(options);
     let streams: Vec<_> = shared.session.traces().iter().flat_map(|trace| trace.data_streams()).collect();
     collector.number_streams(streams.iter().map(|stream| &**stream));
-    let window = Window { begin: Some(i128::from(first)), end: Some(i128::from(end)) };
-    let reader = shared.reader(window)?;
+    let reader = shared.reader(window(first, end))?;
     let deadline = Instant::now() + scan::LONG;
     let (mut messages, mut is_late) = (0_u64, false);
     let mut take = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> {
@@ -222,7 +220,8 @@ pub(super) fn path(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError
     let mut object = ValueWriter::new(&mut out).object();
     object.member("total").unsigned(path.steps.len() as u64);
     object.member("complete").boolean(path.is_complete && !is_late);
-    let verb = format!("threads --path {thread} --during @{begin},@{end}");
+    let during = format!("@{},@{}", since_origin(begin), since_origin(end));
+    let verb = format!("threads --path {thread} --during {during}");
     object.member("command").string(&command(shared, &verb, &Query::new("")?, None));
     let mut list = object.member("steps").array();
     for step in path.steps.iter().take(MOST_STEPS) {
@@ -247,7 +246,7 @@ fn write_step(object: &mut ObjectWriter<'_>, timeline: &Timeline, step: &PathSte
     let Some(waker) = &step.waker else { return };
     let mut ended = object.member("endedBy").object();
     match waker {
-        Waker::Thread(thread, _) => {
+        Waker::Thread(thread, names) => {
             ended.member("thread").unsigned(*thread);
             write_track(&mut ended, timeline, track(*thread));
         }

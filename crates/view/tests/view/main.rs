@@ -8,6 +8,7 @@ mod browser;
 mod cache;
 mod client;
 mod details;
+mod early_times;
 mod events;
 mod flows;
 mod large;

@@ -86,7 +86,8 @@ impl StateTracks {
         let StateInterval { begin, end, state, reason, waker, .. } = *interval;
         pyramid.span(track, 0, begin, end, name);
         if state == ThreadState::Running {
-            *self.running.entry(track).or_default() += end - begin;
+            let running = self.running.entry(track).or_default();
+            *running = running.saturating_add(end - begin);
         }
         if state.is_wait() && !interval.is_open {
             self.waits.add(track, KnownWait { begin, end, reason, waker });

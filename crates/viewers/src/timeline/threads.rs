@@ -2,7 +2,7 @@
 
 use crate::pyramid::{MOST_LANES, SpanItem};
 
-use super::wait_table::KnownWait;
+use super::wait_table::{KnownWait, WaitNames};
 use super::{Timeline, TimelineTrackKind, number};
 use ichnos_analysis::events::thread_states::{StateInterval, ThreadState, ThreadWaker};
 
@@ -10,9 +10,9 @@ use ichnos_analysis::events::thread_states::{StateInterval, ThreadState, ThreadW
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TimelineState {
-    /// Start in nanoseconds since the clock origin.
+    /// Start.
     pub begin: u64,
-    /// End in nanoseconds since the clock origin.
+    /// End.
     pub end: u64,
     /// Name number of the state.
     pub name: u32,
