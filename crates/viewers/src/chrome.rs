@@ -343,7 +343,11 @@ fn phase(form: EventForm) -> u8 {
         EventForm::KeyedEnd => b'e',
         EventForm::Complete => b'X',
         EventForm::Counter => b'C',
-        EventForm::Instant | EventForm::Sample | EventForm::Switch | EventForm::Wakeup => b'i',
+        EventForm::Instant
+        | EventForm::Sample
+        | EventForm::Switch
+        | EventForm::Wakeup
+        | EventForm::ThreadStart => b'i',
     }
 }
 

@@ -648,7 +648,11 @@ impl EventOf<'_, '_> {
                 (track, Some(SpanSide::Frame), key)
             }
             EventForm::Counter => (self.values(board, tracks), None, 0),
-            form @ (EventForm::Instant | EventForm::Sample | EventForm::Switch | EventForm::Wakeup) => {
+            form @ (EventForm::Instant
+            | EventForm::Sample
+            | EventForm::Switch
+            | EventForm::Wakeup
+            | EventForm::ThreadStart) => {
                 board.instant(track, time, name);
                 if form == EventForm::Switch {
                     self.run(board, tracks, names, threads);

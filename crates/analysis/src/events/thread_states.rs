@@ -180,7 +180,7 @@ impl ThreadStates {
     pub fn take(&mut self, of: StateEvent<'_, '_>, out: &mut dyn FnMut(&StateInterval)) {
         match of.class.form {
             EventForm::Switch => self.switch(of, out),
-            EventForm::Wakeup => self.wake(of, out),
+            EventForm::Wakeup | EventForm::ThreadStart => self.wake(of, out),
             EventForm::Begin => {
                 if let Some(open) = self.open_spans(of)
                     && open.len() < MOST_OPEN

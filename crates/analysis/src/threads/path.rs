@@ -16,7 +16,8 @@ pub struct PathOptions {
     pub thread: u64,
     /// Trace number. `None` for the first trace with this thread.
     pub trace: Option<u32>,
-    /// Start and end of the path, in nanoseconds since the clock origin. `None` for everything known about the thread.
+    /// Start and end of the path as [timeline times](crate::events::timeline_time). `None` for everything known about
+    /// the thread.
     pub range: Option<(u64, u64)>,
     /// Maximum number of states. With more, the path starts later.
     pub most: usize,
@@ -40,9 +41,9 @@ pub struct PathStep {
     pub thread: u64,
     /// Thread and process names.
     pub names: ThreadNames,
-    /// Start in nanoseconds since the clock origin.
+    /// Start as a [timeline time](crate::events::timeline_time).
     pub begin: u64,
-    /// End in nanoseconds since the clock origin.
+    /// End as a timeline time.
     pub end: u64,
     /// State. It is a wait only if the work of the waking thread is unknown.
     pub state: ThreadState,
@@ -57,7 +58,8 @@ pub struct PathStep {
 /// Critical path over wakeups.
 ///
 /// The search goes backward from the end. While the thread runs or waits for a processor, it is on the path itself.
-/// While it waits for something else, the path continues in the thread that woke it up, and so on.
+/// While it waits for something else, the path continues in the thread that woke it up, and so on. Before the first state of
+/// another thread, the path continues in the thread that started it or woke it up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WakeupPath {
@@ -83,6 +85,8 @@ struct PathFrame {
     thread: (u32, u64),
     begin: u64,
     at: u64,
+    /// Thread that made this one runnable at `at`.
+    starter: Option<u64>,
 }
 
 impl StatePath {
@@ -113,7 +117,8 @@ impl StatePath {
         let known = own.first().map(|first| first.begin).zip(own.last().map(|last| last.end));
         let (first, last) = known.unwrap_or_default();
         let (begin, end) = self.options.range.unwrap_or((first, last));
-        let mut parts = self.parts(PathFrame { thread, begin: begin.max(first), at: end.min(last) });
+        let frame = PathFrame { thread, begin: begin.max(first), at: end.min(last), starter: None };
+        let mut parts = self.parts(frame);
         parts.reverse();
         let text = |number: u32| reader.name(number).to_owned();
         let step = |part: &StateInterval| {
@@ -132,8 +137,10 @@ impl StatePath {
     fn parts(&self, from: PathFrame) -> Vec<StateInterval> {
         let mut parts = Vec::new();
         let mut frames = vec![from];
-        while let Some(frame) = frames.last_mut() {
-            let PathFrame { thread, begin, at } = *frame;
+        loop {
+            let nested = frames.len();
+            let Some(frame) = frames.last_mut() else { break };
+            let PathFrame { thread, begin, at, starter } = *frame;
             if at <= begin {
                 frames.pop();
                 continue;
@@ -141,28 +148,48 @@ impl StatePath {
             let states = self.threads.get(&thread).map(Vec::as_slice).unwrap_or_default();
             let index = states.partition_point(|state| state.begin < at);
             let state = index.checked_sub(1).and_then(|index| states.get(index));
+            let continues = |other: &u64| {
+                *other != thread.1 && nested < MOST_NESTED && self.threads.contains_key(&(thread.0, *other))
+            };
             let Some(state) = state.filter(|state| state.end >= at) else {
+                if let Some(starter) = starter.filter(continues) {
+                    frame.at = begin;
+                    frames.push(PathFrame { thread: (thread.0, starter), begin, at, starter: None });
+                    continue;
+                }
                 // The state is unknown between two states and before the first.
                 let since = state.map_or(begin, |state| state.end.max(begin));
                 parts.push(unknown(thread, since, at));
-                frame.at = since;
+                (frame.at, frame.starter) = (since, None);
                 continue;
             };
             let since = state.begin.max(begin);
-            frame.at = since;
-            let waker = state.waker.filter(|_| state.state.is_wait() && state.end == at);
-            match waker {
-                Some(ThreadWaker::Thread(waker))
-                    if waker != thread.1
-                        && frames.len() < MOST_NESTED
-                        && self.threads.contains_key(&(thread.0, waker)) =>
-                {
-                    frames.push(PathFrame { thread: (thread.0, waker), begin: since, at });
+            (frame.at, frame.starter) = (since, started_by(state));
+            match ended_by(state, at).filter(continues) {
+                Some(waker) => {
+                    let thread = (thread.0, waker);
+                    frames.push(PathFrame { thread, begin: since, at, starter: None });
                 }
-                _ => parts.push(StateInterval { begin: since, end: at, ..*state }),
+                None => parts.push(StateInterval { begin: since, end: at, ..*state }),
             }
         }
         parts
+    }
+}
+
+/// Returns the thread that ended a wait at a time.
+fn ended_by(state: &StateInterval, at: u64) -> Option<u64> {
+    match state.waker {
+        Some(ThreadWaker::Thread(waker)) if state.state.is_wait() && state.end == at => Some(waker),
+        _ => None,
+    }
+}
+
+/// Returns the thread that made a thread runnable at the start of a state.
+fn started_by(state: &StateInterval) -> Option<u64> {
+    match state.waker {
+        Some(ThreadWaker::Thread(waker)) if state.state == ThreadState::Runnable => Some(waker),
+        _ => None,
     }
 }
 

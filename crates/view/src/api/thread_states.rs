@@ -172,7 +172,8 @@ fn switch_at(shared: &AppState, track: u32, time: u64) -> Result<Option<(EventId
         let event = found.event;
         let is = |meaning| event.meaning(meaning).and_then(|value| value.as_u64()) == thread;
         let (is_next, is_previous) = (is(Meaning::TargetThread), is(Meaning::PreviousThread));
-        let is_about = matches!(event.class.role, EventRole::Switch | EventRole::Wakeup);
+        let is_about =
+            matches!(event.class.role, EventRole::Switch | EventRole::Wakeup | EventRole::ThreadStart);
         if !is_about || !is_next && !is_previous {
             return ControlFlow::Continue(());
         }
