@@ -15,10 +15,12 @@ use super::events::{EventTexts, LineSink, MOST_EVENTS, write_row};
 use super::overview::write_time;
 use super::scan::{self, RangeScan, window};
 use super::span_search::{SpanEnds, SpanSearch};
-use super::span_tree::PIXELS;
 use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::ApiError;
+
+/// Number of pixels that separate the states of a thread.
+const PIXELS: u64 = 1 << 20;
 
 /// Maximum number of causes and of effects in an answer.
 const MOST_LINKS: usize = 1_000;
