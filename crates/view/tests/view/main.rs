@@ -13,6 +13,8 @@ mod events;
 mod flows;
 mod large;
 mod named_spans;
+mod named_threads;
+mod span_flames;
 mod state_queries;
 mod tasks;
 mod thread_states;
