@@ -61,6 +61,17 @@ pub struct ThreadNames {
     pub name: Option<String>,
 }
 
+impl ThreadNames {
+    /// Returns the thread name with the thread number.
+    #[must_use]
+    pub fn label(&self, thread: u64) -> String {
+        match &self.name {
+            Some(name) => format!("{name} ({thread})"),
+            None => format!("thread {thread}"),
+        }
+    }
+}
+
 fn number(names: &mut NumberedNames, name: &str) -> u32 {
     let name = name.get(..name.floor_char_boundary(MOST_NAME)).unwrap_or_default();
     if names.count() >= MOST_NAMES { 0 } else { names.number(name) }
@@ -127,6 +138,12 @@ impl ThreadStateReader {
         };
         let of = classes.for_event(event, || StateClass::from_event(event, names));
         let StateClass { class, name } = of;
+        let Some(time) = time else {
+            // Events without a time can name threads.
+            return scheduling.observe(*trace, event, class);
+        };
+        let (first, last) = range.unwrap_or((time, time));
+        *range = Some((first.min(time), last.max(time)));
         if let Some(own) = class.new_processor(event, processor.is_some()) {
             processor.get_or_insert(Some(own));
             states.record_first(*trace, Some(own), time);
@@ -138,12 +155,6 @@ impl ThreadStateReader {
             if has_processor {
                 states.take(StateEvent { event, class, trace: *trace, place: &place, time, names }, out);
             }
-        let Some(time) = time else {
-            // Events without a time can name threads.
-            return scheduling.observe(*trace, event, class);
-        };
-        let (first, last) = range.unwrap_or((time, time));
-        *range = Some((first.min(time), last.max(time)));
             if class.form == EventForm::Switch {
                 *processor = Some(place.processor);
             }
@@ -180,6 +191,12 @@ impl ThreadStateReader {
     #[must_use]
     pub fn name(&self, number: u32) -> &str {
         self.names.name(number)
+    }
+
+    /// Returns `true` if these are the process and names of a thread as known so far.
+    pub(crate) fn is_described_by(&self, trace: u32, thread: u64, names: &ThreadNames) -> bool {
+        let ThreadNames { process, process_name, name } = names;
+        self.scheduling.describe(trace, thread) == (*process, process_name.as_deref(), name.as_deref())
     }
 
     /// Returns the process and names of a thread as known so far.

@@ -215,7 +215,7 @@ impl ThreadIntervals {
             self.add_wait(interval, reader);
         }
         if let Some(path) = &mut self.path {
-            path.add(interval);
+            path.add(interval, reader);
         }
     }
 

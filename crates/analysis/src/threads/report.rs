@@ -241,10 +241,7 @@ impl ThreadReport {
 
 /// Returns the thread name with the thread number.
 pub(super) fn thread_label(thread: u64, names: &ThreadNames) -> String {
-    match &names.name {
-        Some(name) => format!("{} ({thread})", printable(name)),
-        None => format!("thread {thread}"),
-    }
+    printable(&names.label(thread)).into_owned()
 }
 
 /// Returns the process name with the process number, or else the thread.

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use ichnos::analysis::events::ThreadNames;
 use ichnos::analysis::{PathOptions, PathStep, ThreadCollector, ThreadOptions, Waker};
 use ichnos::json::write::{ObjectWriter, ValueWriter};
 use ichnos::model::meaning::{EventRole, Meaning};
@@ -47,6 +48,8 @@ pub(super) fn thread(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiErr
         let finer = part.map(|part| part.timeline().states_at(track, time, MOST_STATES)).unwrap_or_default();
         if finer.len() > states.len() {
             states = finer;
+            let whole = shared.build.timeline();
+            states.iter_mut().for_each(|state| whole.name_wait(track, state));
         }
     }
     let switch = match states.first() {
@@ -114,6 +117,18 @@ fn write_track(object: &mut ObjectWriter<'_>, timeline: &Timeline, track: Option
     object.string("name", timeline.tracks().get(track as usize).map(|track| &*track.name));
 }
 
+/// Writes a track with the name that its thread had, or else the name of the track.
+fn write_named_track(
+    object: &mut ObjectWriter<'_>,
+    timeline: &Timeline,
+    track: Option<u32>,
+    name: Option<&str>,
+) {
+    let Some(name) = name else { return write_track(object, timeline, track) };
+    object.unsigned("track", track.map(u64::from));
+    object.member("name").string(name);
+}
+
 fn write_state(object: &mut ObjectWriter<'_>, timeline: &Timeline, state: &TimelineState) {
     object.member("state").string(timeline.name(state.name));
     write_times(object, timeline, state);
@@ -133,7 +148,8 @@ fn write_times(object: &mut ObjectWriter<'_>, timeline: &Timeline, state: &Timel
         Some(ThreadWaker::Thread(thread)) => {
             let mut waker = object.member("endedBy").object();
             waker.member("thread").unsigned(thread);
-            write_track(&mut waker, timeline, state.woken_by);
+            let name = state.waker_name.map(|name| timeline.name(name));
+            write_named_track(&mut waker, timeline, state.woken_by, name);
             waker.end();
         }
         _ => {}
@@ -150,11 +166,9 @@ pub(super) fn waits(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiErro
     for (track, state) in timeline.longest_waits(begin, end, MOST_WAITS) {
         let mut entry = list.element().object();
         entry.member("states").unsigned(track.into());
-        write_track(
-            &mut entry,
-            &timeline,
-            timeline.tracks().get(track as usize).and_then(|track| track.parent),
-        );
+        let of_thread = timeline.tracks().get(track as usize).and_then(|track| track.parent);
+        let name = state.thread_name.map(|name| timeline.name(name));
+        write_named_track(&mut entry, &timeline, of_thread, name);
         write_times(&mut entry, &timeline, &state);
         entry.end();
     }
@@ -237,8 +251,9 @@ pub(super) fn path(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError
 
 fn write_step(object: &mut ObjectWriter<'_>, timeline: &Timeline, step: &PathStep) {
     let track = |thread| timeline.track_of_thread(step.trace, thread);
+    let name = |thread, names: &ThreadNames| names.name.as_ref().map(|_| names.label(thread));
     object.member("thread").unsigned(step.thread);
-    write_track(object, timeline, track(step.thread));
+    write_named_track(object, timeline, track(step.thread), name(step.thread, &step.names).as_deref());
     object.member("state").string(step.state.name());
     write_time(object.member("begin"), Some(step.begin));
     write_time(object.member("end"), Some(step.end));
@@ -249,7 +264,7 @@ fn write_step(object: &mut ObjectWriter<'_>, timeline: &Timeline, step: &PathSte
     match waker {
         Waker::Thread(thread, names) => {
             ended.member("thread").unsigned(*thread);
-            write_track(&mut ended, timeline, track(*thread));
+            write_named_track(&mut ended, timeline, track(*thread), name(*thread, names).as_deref());
         }
         Waker::Interrupt(name) => ended.member("interrupt").string(name.as_deref().unwrap_or_default()),
         _ => {}
