@@ -72,7 +72,8 @@ impl ProfileBuilder {
         self.call = self.open.pop().flatten();
     }
 
-    /// Returns the profile. `begin` is the timeline time of the first event. `has_dates` is `true` if the clock origin is 1970.
+    /// Returns the profile. `begin` is the timeline time of the first event. `has_dates` is `true` if the clock origin
+    /// is 1970.
     #[must_use]
     pub fn finish(mut self, begin: Option<u64>, has_dates: bool) -> StackProfile {
         self.threads.retain(|thread| !thread.totals.is_empty());

@@ -59,8 +59,8 @@ pub struct PathStep {
 /// Critical path over wakeups.
 ///
 /// The search goes backward from the end. While the thread runs or waits for a processor, it is on the path itself.
-/// While it waits for something else, the path continues in the thread that woke it up, and so on. Before the first state of
-/// another thread, the path continues in the thread that started it or woke it up.
+/// While it waits for something else, the path continues in the thread that woke it up, and so on. Before the first
+/// state of another thread, the path continues in the thread that started it or woke it up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WakeupPath {

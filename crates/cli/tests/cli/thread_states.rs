@@ -392,13 +392,12 @@ fn processors_run_threads_before_their_first_switch() {
     assert_eq!(times(directory.to_str().unwrap()), wanted);
 }
 
-/// A fork announces a thread, but not that it can run: its states start with the first wakeup or when it runs.
+/// A forked thread can run since its fork, with or without a wakeup.
 #[test]
-fn forked_threads_start_with_their_first_wakeup() {
+fn forked_threads_can_run_since_their_fork() {
     let mut streams = [Events::default()];
     for thread in [1, 2] {
-        let name = name(thread);
-        streams[0].event(6, 50).number(9).text(&name).number(thread).number(thread);
+        streams[0].fork(50, 9, thread);
     }
     streams[0].wake(60, 1);
     streams[0].switch(100, (0, 0), 1);
@@ -407,8 +406,8 @@ fn forked_threads_start_with_their_first_wakeup() {
     streams[0].wake(300, 9);
     let directory = Directory::new("forked-threads");
     write(&directory, &streams);
-    let first = [((1, "runnable"), 40), ((1, "running"), 50), ((1, "sleeping"), 150)];
-    let second = [((2, "running"), 50), ((2, "sleeping"), 100)];
+    let first = [((1, "runnable"), 50), ((1, "running"), 50), ((1, "sleeping"), 150)];
+    let second = [((2, "runnable"), 100), ((2, "running"), 50), ((2, "sleeping"), 100)];
     let wanted: Truth = first.into_iter().chain(second).collect();
     assert_eq!(times(directory.to_str().unwrap()), wanted);
 }

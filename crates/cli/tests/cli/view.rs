@@ -725,7 +725,7 @@ fn an_exported_page_of_a_damaged_trace() {
     assert!(std::fs::read(&page).unwrap().starts_with(b"<!"));
 }
 
-/// Events before the clock origin are on the page. An event that is too far from it is missing, and the command says so.
+/// Events before the clock origin are on the page. The command says that an event too far from it is missing.
 #[test]
 fn an_exported_page_names_missing_events() {
     let directory = Directory::new("view-not-shown");
