@@ -33,6 +33,7 @@ pub mod span_edge;
 pub mod thread_fields;
 pub mod thread_state_reader;
 pub mod thread_states;
+pub mod timeline_time;
 pub mod tracks;
 
 pub use class::ProcessFields;
@@ -42,3 +43,4 @@ pub use place::{EventId, SpanSide, TimelinePlace};
 pub use span_edge::SpanEdge;
 pub use thread_state_reader::{ThreadNames, ThreadStateReader};
 pub use thread_states::{StateInterval, ThreadState, ThreadWaker};
+pub use timeline_time::{CLOCK_ORIGIN, nearest_timeline_time, since_origin, timeline_time};

@@ -6,6 +6,7 @@
 mod collect;
 mod csv;
 mod json;
+mod names_over_time;
 mod path;
 mod report;
 mod waker;

@@ -125,7 +125,7 @@ impl KnownEvents {
 
 /// Linux kernel events under LTTng's names, before and since version 2.8.
 static KERNEL: LazyLock<Vec<KnownEvents>> = LazyLock::new(|| {
-    use EventRole::{Begin, Counter, End, Instant, Switch, Wakeup};
+    use EventRole::{Begin, Counter, End, Instant, Switch, ThreadStart, Wakeup};
     use Meaning::{
         CounterValue, EventName, PairKey, PreviousState, PreviousThread, PreviousThreadName, Processor,
         TargetProcess, TargetThread, TargetThreadName,
@@ -145,7 +145,7 @@ static KERNEL: LazyLock<Vec<KnownEvents>> = LazyLock::new(|| {
         all.push(known(name, Wakeup, ("", "sched"), &thread));
     }
     all.extend([
-        known("sched_process_fork", Instant, ("", "sched"), &child),
+        known("sched_process_fork", ThreadStart, ("", "sched"), &child),
         known("lttng_statedump_process_state", Instant, ("", "statedump"), &state),
         known("sched_*", Instant, ("", "sched"), &thread),
         known(
@@ -284,11 +284,13 @@ static PERF: LazyLock<Vec<KnownEvents>> = LazyLock::new(|| {
         ("next_comm", TargetThreadName),
     ];
     let thread = [("pid", TargetThread), ("comm", TargetThreadName)];
+    let child = [("child_pid", TargetThread), ("child_comm", TargetThreadName)];
     let with = |members: &[(&'static str, Meaning)]| [&own[..], members].concat();
     vec![
         known("sched:sched_switch", EventRole::Switch, ("", ""), &with(&switch)),
         known("sched:sched_wakeup*", EventRole::Wakeup, ("", ""), &with(&thread)),
         known("sched:sched_waking", EventRole::Wakeup, ("", ""), &with(&thread)),
+        known("sched:sched_process_fork", EventRole::ThreadStart, ("", ""), &with(&child)),
         known("sched:*", EventRole::Instant, ("", ""), &with(&thread)),
         known(
             "raw_syscalls:sys_enter",

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
 /// First bytes of a cache file, including the format version.
-const MAGIC: &[u8; 16] = b"ichnos timeline8";
+const MAGIC: &[u8; 16] = b"ichnos timeline9";
 
 /// Extension of cache files.
 const ENDING: &str = "ichnos-timeline";

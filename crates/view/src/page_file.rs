@@ -28,6 +28,8 @@ pub struct PageFile {
     pub html: Vec<u8>,
     /// `true` if some data could not be decoded.
     pub is_damaged: bool,
+    /// Number of events that are not shown, because their times are more than 292 years from the clock origin.
+    pub not_shown: u64,
 }
 
 /// Returns the page as a single file with a summary of the selected events. The summary contains the timeline at one
@@ -74,7 +76,7 @@ form-action 'none'"
     let tail = format!("</script>\n<script>{SCRIPT}</script>\n</body>{end}");
     let data = b"<script type=\"application/json\" id=\"saved\">";
     let html = [head.as_bytes(), data, &answers, tail.as_bytes()].concat();
-    Ok(PageFile { html, is_damaged: status.damages > 0 })
+    Ok(PageFile { html, is_damaged: status.damages > 0, not_shown: status.not_shown })
 }
 
 #[cfg(test)]

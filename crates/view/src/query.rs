@@ -1,6 +1,6 @@
 //! Request parameters.
 
-use ichnos::viewers::EventId;
+use ichnos::viewers::{EventId, nearest_timeline_time};
 
 use crate::response::ApiError;
 
@@ -43,6 +43,17 @@ impl Query {
         self.number(name)?.ok_or_else(|| ApiError::bad(format!("missing `{name}`")))
     }
 
+    /// Returns a time: nanoseconds since the clock origin as a timeline time. `None` if the parameter is missing.
+    pub(crate) fn time(&self, name: &str) -> Result<Option<u64>, ApiError> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        let wrong = |_| ApiError::bad(format!("{name}: expected a number of nanoseconds, found `{text}`"));
+        text.parse().map(|time| Some(nearest_timeline_time(time))).map_err(wrong)
+    }
+
+    pub(crate) fn required_time(&self, name: &str) -> Result<u64, ApiError> {
+        self.time(name)?.ok_or_else(|| ApiError::bad(format!("missing `{name}`")))
+    }
+
     /// Returns an event id, or `None` if the parameter is missing.
     pub(crate) fn event(&self, name: &str) -> Result<Option<EventId>, ApiError> {
         let Some(text) = self.text(name) else { return Ok(None) };
@@ -52,7 +63,7 @@ impl Query {
 
     /// Returns the parameters `begin` and `end`.
     pub(crate) fn range(&self) -> Result<(u64, u64), ApiError> {
-        let (begin, end) = (self.required("begin")?, self.required("end")?);
+        let (begin, end) = (self.required_time("begin")?, self.required_time("end")?);
         match begin <= end {
             true => Ok((begin, end)),
             false => Err(ApiError::bad("the range ends before it begins")),
@@ -84,6 +95,8 @@ fn decoded(text: &str) -> Result<String, ApiError> {
 
 #[cfg(test)]
 mod tests {
+    use ichnos::viewers::CLOCK_ORIGIN;
+
     use super::*;
 
     #[test]
@@ -97,8 +110,11 @@ mod tests {
         assert!(Query::new("a=%4").is_err() && Query::new("a=%zz").is_err() && Query::new("a=%ff").is_err());
         assert!(Query::new("begin=2&end=1").unwrap().range().is_err());
         let event = |text: &str| Query::new(text).unwrap().event("id");
-        let id = EventId { stream: 1, time: 20, position: 3 };
-        assert_eq!((event("id=1:20:3").unwrap(), event("").unwrap()), (Some(id), None));
+        let id = EventId { stream: 1, time: CLOCK_ORIGIN - 20, position: 3 };
+        assert_eq!((event("id=1:-20:3").unwrap(), event("").unwrap()), (Some(id), None));
+        assert_eq!(id.to_string(), "1:-20:3");
+        let range = Query::new("begin=-7&end=99999999999999999999").unwrap().range().unwrap();
+        assert_eq!(range, (CLOCK_ORIGIN - 7, u64::MAX));
         assert!(
             ["1:20", "1:20:3:4", "1:20:x", "-1:20:3"]
                 .iter()

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use ichnos::model::locks::IgnorePoison as _;
 use ichnos::model::{Message, Sink, Window};
-use ichnos::viewers::Timeline;
+use ichnos::viewers::{Timeline, timeline_time};
 use ichnos::{Pass, PassCounts, PassEnd, Selector, Session};
 
 use crate::cache::{KeptStatus, TimelineCache};
@@ -40,12 +40,14 @@ pub(crate) struct Status {
     pub(crate) is_complete: bool,
     /// Progress from 0 to 1.
     pub(crate) progress: f64,
-    /// First and last time so far, in nanoseconds since the clock origin.
+    /// First and last time so far.
     pub(crate) range: Option<(u64, u64)>,
     pub(crate) events: u64,
     pub(crate) discarded_events: u64,
     pub(crate) discarded_packets: u64,
     pub(crate) damages: u64,
+    /// Number of events that are not on the timeline, because their times are too far from the clock origin.
+    pub(crate) not_shown: u64,
     /// Message about a failure to read, or to store the timeline in the cache.
     pub(crate) failure: Option<String>,
 }
@@ -154,6 +156,7 @@ impl TimelineBuilder {
     pub(crate) fn run_cached(&self, session: &Session, options: &ViewOptions) {
         let cache = options.cache.as_ref().filter(|_| !session.is_live() && !options.follow);
         if let Some((kept, timeline)) = cache.and_then(TimelineCache::load) {
+            let not_shown = timeline.counts().not_shown;
             *self.timeline() = timeline;
             self.number_streams(session);
             let KeptStatus { range, events, discarded_events, discarded_packets, damages } = kept;
@@ -170,6 +173,7 @@ impl TimelineBuilder {
                 discarded_events,
                 discarded_packets,
                 damages,
+                not_shown,
                 failure,
             };
             drop(status);
@@ -246,7 +250,7 @@ fn expected_range(session: &Session, windows: &[Window]) -> Option<(u64, u64)> {
         });
     }
     let (begin, end) = range?;
-    Some((u64::try_from(begin).ok()?, u64::try_from(end).ok()?))
+    Some((timeline_time(begin)?, timeline_time(end)?))
 }
 
 /// Sink that passes messages to the timeline.
@@ -276,6 +280,7 @@ impl Filler<'_> {
         let mut status = self.build.lock_status();
         status.generation += 1;
         status.events = counts.events + counts.not_shown;
+        status.not_shown = counts.not_shown;
         if let Some(counts) = &self.counts {
             status.discarded_events = counts.discarded_events;
             status.discarded_packets = counts.discarded_packets;

@@ -20,7 +20,7 @@ use ichnos_analysis::events::counter::CounterNumber;
 use ichnos_analysis::events::flows::{FlowEnd, Flows};
 use ichnos_analysis::events::losses::{
     BACKWARDS, BEGIN_MISSING, BEGUN_AGAIN, END_MISSING, EXITED, LOST_BEGIN, LOST_END, LossNote, record_loss,
-    record_lost_spans,
+    record_lost_spans, shown_time,
 };
 use ichnos_analysis::events::scheduling::next_thread;
 use ichnos_analysis::events::thread_fields::NamedThread;
@@ -261,7 +261,7 @@ impl Viewer for Chrome {
     }
 
     fn loss(&mut self, note: &LossNote, time: u64) {
-        if note.time.is_some() {
+        if note.time.and_then(shown_time).is_some() {
             self.set_origin(note.has_date, time);
         }
         let Self { out, tracks, has_events, origin, .. } = self;
@@ -343,7 +343,11 @@ fn phase(form: EventForm) -> u8 {
         EventForm::KeyedEnd => b'e',
         EventForm::Complete => b'X',
         EventForm::Counter => b'C',
-        EventForm::Instant | EventForm::Sample | EventForm::Switch | EventForm::Wakeup => b'i',
+        EventForm::Instant
+        | EventForm::Sample
+        | EventForm::Switch
+        | EventForm::Wakeup
+        | EventForm::ThreadStart => b'i',
     }
 }
 

@@ -25,7 +25,8 @@ pub use chrome::chrome;
 #[cfg(feature = "firefox")]
 pub use firefox::firefox;
 pub use ichnos_analysis::events::{
-    EventId, SpanSide, StateInterval, ThreadState, ThreadWaker, TimelinePlace,
+    CLOCK_ORIGIN, EventId, SpanSide, StateInterval, ThreadState, ThreadWaker, TimelinePlace,
+    nearest_timeline_time, since_origin, timeline_time,
 };
 pub use otlp::{NoSpans, OtlpEncoding, OtlpOptions, OtlpSignal, otlp};
 pub use perfetto::perfetto;

@@ -116,7 +116,13 @@ impl Viewer for Perfetto {
             EventForm::Counter => writer.counters(event, &class.class, &location.place),
             EventForm::Sample if writer.sample(event, &class.class, &location.place) => {}
             EventForm::Switch | EventForm::Wakeup if writer.scheduling(event, &class.class, location) => {}
-            form => return self.track_event(shown, form, sequence),
+            form => {
+                if form == EventForm::ThreadStart {
+                    // The event itself is also shown.
+                    writer.scheduling(event, &class.class, location);
+                }
+                return self.track_event(shown, form, sequence);
+            }
         }
         true
     }

@@ -31,19 +31,20 @@ use self::track_list::TrackList;
 pub use self::track_list::{TimelineTrack, TimelineTrackKind};
 use ichnos_analysis::events::class::{EventForm, EventPlace, ViewerClass};
 use ichnos_analysis::events::last_context::LastContext;
-use ichnos_analysis::events::losses::{EarlyLosses, LossNote, shown_time};
+use ichnos_analysis::events::losses::{EarlyLosses, LossNote};
 use ichnos_analysis::events::names::NumberedNames;
 use ichnos_analysis::events::place::{SpanSide, StreamPositions, TimelinePlace};
 use ichnos_analysis::events::scheduling::{EventLocation, Scheduling, next_thread};
 use ichnos_analysis::events::span_edge::SpanEdge;
 use ichnos_analysis::events::thread_states::{StateEvent, ThreadState};
+use ichnos_analysis::events::timeline_time::{CLOCK_ORIGIN, timeline_time};
 use ichnos_analysis::events::tracks::{TraceNumbers, TrackKind, name_key, track_id};
 use ichnos_export::parts::has_dates;
 
 /// Maximum number of names. Further names become [`Timeline::OTHER`].
 const MOST_NAMES: usize = 1 << 20;
 
-/// Maximum number of events that wait for a first time. With more events, the first time is 0.
+/// Maximum number of events that wait for a first time. With more events, the first time is the clock origin.
 const MOST_UNTIMED: usize = 1 << 16;
 
 /// Maximum length of a name, in bytes.
@@ -51,6 +52,7 @@ const MOST_NAME: usize = 256;
 
 /// Tracks of a trace and their items, in bounded memory: see [`Pyramid`](crate::Pyramid).
 ///
+/// Times are [timeline times](ichnos_analysis::events::timeline_time), so that events can come before the clock origin.
 /// Messages must be sorted by time. Queries see all messages so far. A span without an end [is open](SpanItem::is_open)
 /// up to the last time, or up to the end of the enclosing span or the thread.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -233,7 +235,7 @@ impl Timeline {
 
     /// Completes a [part](Self::part) after its last message. `whole` provides the ends of spans that end later.
     pub fn finish_part(&mut self, whole: &mut Self) {
-        self.show_early(self.now.unwrap_or(0));
+        self.show_early(self.now.unwrap_or(CLOCK_ORIGIN));
         self.finish_states_of_part(whole);
         self.board.find_ends(&mut whole.board);
         if let Some((_, last)) = whole.range {
@@ -282,7 +284,7 @@ impl Timeline {
         &self.colors
     }
 
-    /// Returns the first and last time, in nanoseconds since the clock origin.
+    /// Returns the first and last time.
     #[must_use]
     pub fn range(&self) -> Option<(u64, u64)> {
         self.range
@@ -318,8 +320,7 @@ impl Timeline {
         self.board.lanes(track)
     }
 
-    /// Returns the start of the first span, instant or value of a track, in nanoseconds since the clock origin. Open
-    /// spans do not count.
+    /// Returns the start of the first span, instant or value of a track. Open spans do not count.
     #[must_use]
     pub fn begin(&self, track: u32) -> Option<u64> {
         self.board.pyramid.begin(track)
@@ -401,7 +402,8 @@ impl Timeline {
             Message::Event(event) => return self.event(event),
             Message::StreamEnd(stream) => self.streams.remove(stream),
             message => {
-                if let Some((note, time)) = self.early.due(message, self.now, &mut self.losses) {
+                if let Some((note, time)) = self.early.due(message, self.now, timeline_time, &mut self.losses)
+                {
                     self.record_processor_loss(message, time);
                     self.loss(&note, time, end_of(message));
                 }
@@ -415,7 +417,7 @@ impl Timeline {
         self.add_stream(event);
         let Self { names, colors, streams, scheduling, states, now, text, .. } = self;
         let Some((stream, (), classes)) = streams.get_mut(event.stream) else { return };
-        let time = shown_time(event.nanoseconds()).flatten().or(*now);
+        let time = event.nanoseconds().and_then(timeline_time).or(*now);
         let class = classes.for_event(event, || TimelineClass::for_event(event, names, colors));
         if let Some(time) = time {
             stream.positions.next(time);
@@ -488,7 +490,7 @@ impl Timeline {
 
     /// Completes the timeline after the last message: shows losses without a time, and the last thread states.
     pub fn finish(&mut self) {
-        self.show_early(self.now.unwrap_or(0));
+        self.show_early(self.now.unwrap_or(CLOCK_ORIGIN));
         self.states.finish(self.range.map_or(0, |(_, last)| last));
         for interval in std::mem::take(&mut self.states.ended) {
             self.add_state(&interval);
@@ -510,9 +512,9 @@ impl Timeline {
         untimed.push((tracks.of_event((event.stream, *number), &place, *trace), class.name));
         scheduling.observe(*trace, event, &class.class);
         if self.untimed.len() >= MOST_UNTIMED {
-            self.now = Some(0);
-            self.extend(0);
-            self.show_early(0);
+            self.now = Some(CLOCK_ORIGIN);
+            self.extend(CLOCK_ORIGIN);
+            self.show_early(CLOCK_ORIGIN);
         }
     }
 
@@ -544,13 +546,14 @@ impl Timeline {
     /// Returns the time at which an event is shown. The first time also shows all waiting events and losses. An event
     /// without a place in time is kept or counted.
     fn time_of(&mut self, event: &Event<'_>) -> Option<u64> {
-        let Some(time) = shown_time(event.nanoseconds()) else {
+        let time = event.nanoseconds().map(timeline_time);
+        if time == Some(None) {
             self.board.counts.not_shown += 1;
             return None;
-        };
+        }
         self.add_stream(event);
         // Events without a clock get the time of the last event.
-        let Some(time) = time.or(self.now) else {
+        let Some(time) = time.flatten().or(self.now) else {
             self.keep_untimed(event);
             return None;
         };
@@ -598,7 +601,7 @@ impl Timeline {
 /// Returns the time at which the loss of a message ends.
 fn end_of(message: &Message<'_>) -> Option<u64> {
     let (Message::DiscardedEvents(loss) | Message::DiscardedPackets(loss)) = message else { return None };
-    shown_time(Some(loss.end?.nanoseconds))?
+    timeline_time(loss.end?.nanoseconds)
 }
 
 /// Event with its class, place and name.
@@ -661,7 +664,11 @@ impl EventOf<'_, '_> {
                 (track, Some(SpanSide::Frame), key)
             }
             EventForm::Counter => (self.values(board, tracks), None, 0),
-            form @ (EventForm::Instant | EventForm::Sample | EventForm::Switch | EventForm::Wakeup) => {
+            form @ (EventForm::Instant
+            | EventForm::Sample
+            | EventForm::Switch
+            | EventForm::Wakeup
+            | EventForm::ThreadStart) => {
                 board.instant(track, time, name);
                 if form == EventForm::Switch {
                     self.run(board, tracks, names, threads);

@@ -180,7 +180,7 @@ impl<V: Viewer> ViewerFile for EventFile<V> {
             Message::StreamEnd(stream) => self.streams.remove(stream),
             message => {
                 let (_, losses) = self.viewer.content_mut();
-                if let Some((note, time)) = self.early.due(message, self.now, losses) {
+                if let Some((note, time)) = self.early.due(message, self.now, shown_time, losses) {
                     self.viewer.loss(&note, time);
                 }
             }
@@ -228,8 +228,8 @@ impl<V: Viewer> EventFile<V> {
     /// Returns the time at which an event is shown, or `None` if it cannot be shown.
     fn time_of(&mut self, event: &Event<'_>) -> Option<u64> {
         let (_, losses) = self.viewer.content_mut();
-        let time = match (shown_time(event.nanoseconds()), V::AT_ORIGIN) {
-            (None, _) => {
+        let time = match (event.nanoseconds().map(shown_time), V::AT_ORIGIN) {
+            (Some(None), _) => {
                 record_lost_event(losses, event, NO_TIME);
                 return None;
             }
@@ -237,7 +237,7 @@ impl<V: Viewer> EventFile<V> {
                 record_loss(losses, event, LossKind::Rounded, "", loss);
                 Some(1)
             }
-            (Some(time), _) => time,
+            (time, _) => time.flatten(),
         };
         // Events without a clock get the time of the last event.
         Some(time.or(self.now).or(self.first_time).unwrap_or(0))

@@ -45,6 +45,8 @@ pub enum EventForm {
     Switch,
     /// Wakeup: a thread can run.
     Wakeup,
+    /// Instant that starts a thread, which can run.
+    ThreadStart,
     /// Slice end, and start of the next slice.
     Frame,
 }
@@ -62,6 +64,7 @@ impl EventForm {
             EventRole::Sample if has(Meaning::Stack) => Self::Sample,
             EventRole::Switch => Self::Switch,
             EventRole::Wakeup => Self::Wakeup,
+            EventRole::ThreadStart => Self::ThreadStart,
             EventRole::Frame => Self::Frame,
             EventRole::Instant if has(Meaning::Duration) => Self::Complete,
             _ => Self::Instant,
@@ -378,8 +381,8 @@ impl ViewerClass {
 
     /// Returns `true` if events can change thread states or tell why a thread waits.
     pub fn has_states(&self) -> bool {
-        use EventForm::{Begin, End, Switch, Wakeup};
-        matches!(self.form, Switch | Wakeup | Begin | End)
+        use EventForm::{Begin, End, Switch, ThreadStart, Wakeup};
+        matches!(self.form, Switch | Wakeup | ThreadStart | Begin | End)
     }
 
     /// Returns `true` if the class has a member for the processor.

@@ -43,12 +43,9 @@ pub fn record_lost_spans(losses: &mut LossTable, forgotten: usize) {
     }
 }
 
-/// Returns a time that a viewer can show. `None` if it cannot, `Some(None)` for an event without a time.
-pub fn shown_time(nanoseconds: Option<i128>) -> Option<Option<u64>> {
-    match nanoseconds {
-        Some(time) => Some(Some(u64::try_from(i64::try_from(time).ok()?).ok()?)),
-        None => Some(None),
-    }
+/// Returns a time that a viewer file can show: at most 63 bits of nanoseconds since the clock origin.
+pub fn shown_time(nanoseconds: i128) -> Option<u64> {
+    u64::try_from(i64::try_from(nanoseconds).ok()?).ok()
 }
 
 /// Trace loss, shown as an instant.
@@ -57,7 +54,7 @@ pub struct LossNote {
     /// Title.
     pub name: &'static str,
     /// Time in nanoseconds since the clock origin.
-    pub time: Option<u64>,
+    pub time: Option<i128>,
     /// `true` if the time is a date.
     pub has_date: bool,
     /// Text arguments: name and text.
@@ -91,7 +88,7 @@ impl LossNote {
         let thread = discarded.thread.map(|thread| ("thread", thread));
         Self {
             name,
-            time: time.and_then(|time| shown_time(Some(time.nanoseconds))?),
+            time: time.map(|time| time.nanoseconds),
             has_date: has_dates(discarded.stream.clock()),
             texts: vec![("stream", discarded.stream.name.to_string())],
             numbers: count.into_iter().chain(thread).collect(),
@@ -107,15 +104,17 @@ pub struct EarlyLosses {
 }
 
 impl EarlyLosses {
-    /// Returns a message's loss with its own time, or else `now`. If neither is known, keeps the loss for later.
+    /// Returns a message's loss with its own time as `shown` by the viewer, or else `now`. If neither is known, keeps
+    /// the loss for later.
     pub fn due(
         &mut self,
         message: &Message<'_>,
         now: Option<u64>,
+        shown: fn(i128) -> Option<u64>,
         losses: &mut LossTable,
     ) -> Option<(LossNote, u64)> {
         let note = LossNote::from_message(message)?;
-        match note.time.or(now) {
+        match note.time.and_then(shown).or(now) {
             Some(time) => Some((note, time)),
             None => {
                 self.add(note, losses);

@@ -4,6 +4,8 @@ use std::fmt;
 use std::num::ParseIntError;
 use std::str::FromStr;
 
+use super::timeline_time::{nearest_timeline_time, since_origin};
+
 /// Span side that an event marks.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,12 +21,12 @@ pub enum SpanSide {
     Frame,
 }
 
-/// Event id. Its text is `STREAM:TIME:POSITION`.
+/// Event id. Its text is `STREAM:TIME:POSITION`, with the nanoseconds since the clock origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventId {
     /// Data stream number on the timeline.
     pub stream: u32,
-    /// Time in nanoseconds since the clock origin.
+    /// [Timeline time](super::timeline_time).
     pub time: u64,
     /// Position among the events of the data stream at this time.
     pub position: u64,
@@ -32,7 +34,7 @@ pub struct EventId {
 
 impl fmt::Display for EventId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}", self.stream, self.time, self.position)
+        write!(f, "{}:{}:{}", self.stream, since_origin(self.time), self.position)
     }
 }
 
@@ -42,7 +44,8 @@ impl FromStr for EventId {
     fn from_str(text: &str) -> Result<Self, ParseIntError> {
         let mut parts = text.splitn(3, ':');
         let mut part = || parts.next().unwrap_or_default();
-        Ok(Self { stream: part().parse()?, time: part().parse()?, position: part().parse()? })
+        let (stream, time) = (part().parse()?, part().parse::<i64>()?);
+        Ok(Self { stream, time: nearest_timeline_time(time.into()), position: part().parse()? })
     }
 }
 
@@ -52,7 +55,7 @@ impl FromStr for EventId {
 pub struct TimelinePlace {
     /// Track number.
     pub track: u32,
-    /// Time in nanoseconds since the clock origin.
+    /// [Timeline time](super::timeline_time).
     pub time: u64,
     /// Name number.
     pub name: u32,

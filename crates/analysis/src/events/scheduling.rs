@@ -77,7 +77,7 @@ pub struct EventLocation<'p> {
     pub own_name: Option<&'p str>,
     /// `false` for a thread switch if the machine has several processors and the event does not name one.
     pub has_processor: bool,
-    /// `true` for a thread switch or a wakeup in a trace that names processors.
+    /// `true` for a thread switch, a wakeup or the start of a thread in a trace that names processors.
     pub has_processors: bool,
     /// Thread that the processor ran before a thread switch.
     pub previous: Option<u64>,
@@ -98,7 +98,8 @@ impl Scheduling {
     ) -> EventLocation<'p> {
         let context = class.context(event, last);
         let mut place = class.place(event, context, last);
-        let (is_switch, is_wakeup) = (class.form == EventForm::Switch, class.form == EventForm::Wakeup);
+        let is_switch = class.form == EventForm::Switch;
+        let is_wakeup = matches!(class.form, EventForm::Wakeup | EventForm::ThreadStart);
         let has_processors = (is_switch || is_wakeup) && self.has_processors(trace, class);
         let has_processor = !is_switch || place.processor.is_some() || !has_processors;
         let previous = if is_switch { self.running(trace, place.processor) } else { None };

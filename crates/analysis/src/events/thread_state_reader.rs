@@ -5,10 +5,10 @@ use ichnos_model::{DataStream, Event, Message};
 
 use super::class::{EventForm, ViewerClass};
 use super::last_context::LastContext;
-use super::losses::shown_time;
 use super::names::NumberedNames;
 use super::scheduling::{EventLocation, Scheduling};
 use super::thread_states::{StateEvent, StateInterval, ThreadStates};
+use super::timeline_time::timeline_time;
 use super::tracks::TraceNumbers;
 
 /// Maximum number of names. Further names are empty.
@@ -61,6 +61,17 @@ pub struct ThreadNames {
     pub name: Option<String>,
 }
 
+impl ThreadNames {
+    /// Returns the thread name with the thread number.
+    #[must_use]
+    pub fn label(&self, thread: u64) -> String {
+        match &self.name {
+            Some(name) => format!("{name} ({thread})"),
+            None => format!("thread {thread}"),
+        }
+    }
+}
+
 fn number(names: &mut NumberedNames, name: &str) -> u32 {
     let name = name.get(..name.floor_char_boundary(MOST_NAME)).unwrap_or_default();
     if names.count() >= MOST_NAMES { 0 } else { names.number(name) }
@@ -93,7 +104,7 @@ impl ThreadStateReader {
             Message::Event(event) => self.event(event, out),
             Message::DiscardedEvents(loss) | Message::DiscardedPackets(loss) => {
                 let time = loss.begin.or(loss.end).map(|time| time.nanoseconds);
-                let time = shown_time(time).flatten().or(self.range.map(|(_, last)| last));
+                let time = time.and_then(timeline_time).or(self.range.map(|(_, last)| last));
                 if let (Some((stream, ..)), Some(time)) = (self.streams.get_mut(loss.stream), time)
                     && let Some(processor) = stream.processor
                 {
@@ -114,17 +125,25 @@ impl ThreadStateReader {
     }
 
     fn event(&mut self, event: &Event<'_>, out: &mut dyn FnMut(&StateInterval)) {
-        let Some(Some(time)) = shown_time(event.nanoseconds()) else { return };
+        let nanoseconds = event.nanoseconds();
+        let time = nanoseconds.and_then(timeline_time);
+        if time.is_none() && nanoseconds.is_some() {
+            return;
+        }
         self.add_stream(event.stream);
-        let (first, last) = self.range.unwrap_or((time, time));
-        self.range = Some((first.min(time), last.max(time)));
-        let Self { streams, scheduling, names, states, text, .. } = self;
+        let Self { streams, scheduling, names, states, text, range, .. } = self;
         let Some((StateStream { trace, context, processor }, (), classes)) = streams.get_mut(event.stream)
         else {
             return;
         };
         let of = classes.for_event(event, || StateClass::from_event(event, names));
         let StateClass { class, name } = of;
+        let Some(time) = time else {
+            // Events without a time can name threads.
+            return scheduling.observe(*trace, event, class);
+        };
+        let (first, last) = range.unwrap_or((time, time));
+        *range = Some((first.min(time), last.max(time)));
         if let Some(own) = class.new_processor(event, processor.is_some()) {
             processor.get_or_insert(Some(own));
             states.record_first(*trace, Some(own), time);
@@ -150,7 +169,7 @@ impl ThreadStateReader {
         }
     }
 
-    /// Returns the times of the first and last event, in nanoseconds since the clock origin.
+    /// Returns the [timeline times](super::timeline_time) of the first and last event.
     #[must_use]
     pub fn range(&self) -> Option<(u64, u64)> {
         self.range
@@ -172,6 +191,12 @@ impl ThreadStateReader {
     #[must_use]
     pub fn name(&self, number: u32) -> &str {
         self.names.name(number)
+    }
+
+    /// Returns `true` if these are the process and names of a thread as known so far.
+    pub(crate) fn is_described_by(&self, trace: u32, thread: u64, names: &ThreadNames) -> bool {
+        let ThreadNames { process, process_name, name } = names;
+        self.scheduling.describe(trace, thread) == (*process, process_name.as_deref(), name.as_deref())
     }
 
     /// Returns the process and names of a thread as known so far.

@@ -83,9 +83,9 @@ pub struct StateInterval {
     pub trace: u32,
     /// Thread number, unique in the trace at a time.
     pub thread: u64,
-    /// Start in nanoseconds since the clock origin.
+    /// Start as a [timeline time](super::timeline_time).
     pub begin: u64,
-    /// End in nanoseconds since the clock origin.
+    /// End as a timeline time.
     pub end: u64,
     /// State.
     pub state: ThreadState,
@@ -137,7 +137,7 @@ pub struct StateEvent<'a, 'e> {
     pub trace: u32,
     /// Place, including the running thread.
     pub place: &'a EventPlace<'a>,
-    /// Its time in nanoseconds since the clock origin.
+    /// Its [timeline time](super::timeline_time).
     pub time: u64,
     /// Name numbers of the event and its class.
     pub names: (u32, u32),
@@ -180,7 +180,7 @@ impl ThreadStates {
     pub fn take(&mut self, of: StateEvent<'_, '_>, out: &mut dyn FnMut(&StateInterval)) {
         match of.class.form {
             EventForm::Switch => self.switch(of, out),
-            EventForm::Wakeup => self.wake(of, out),
+            EventForm::Wakeup | EventForm::ThreadStart => self.wake(of, out),
             EventForm::Begin => {
                 if let Some(open) = self.open_spans(of)
                     && open.len() < MOST_OPEN

@@ -8,6 +8,7 @@ use super::StackWeight;
 use super::calls::{Calls, NO_CALL};
 use super::packed::{RunState, Sample};
 use super::profile::{SkippedSamples, StackProfile, StackThread, ThreadSamples, Total, display_name, title};
+use crate::events::since_origin;
 
 /// Builds a [`StackProfile`] from calls that start and end, such as spans. Weights are nanoseconds.
 #[derive(Debug, Default)]
@@ -50,15 +51,15 @@ impl ProfileBuilder {
         self.open.push(self.call.replace(call));
     }
 
-    /// Adds own time to the innermost open call: `length` nanoseconds, starting at `begin` nanoseconds since the clock
-    /// origin.
+    /// Adds own time to the innermost open call: `length` nanoseconds, starting at the
+    /// [timeline time](crate::events::timeline_time) `begin`.
     pub fn own_time(&mut self, begin: u64, length: u64) {
         let Some(thread) = self.threads.last_mut() else { return };
         let stack = self.call.unwrap_or(NO_CALL);
         thread.totals.entry(stack).or_default().add(Total { samples: 1, weight: length });
         if self.with_times {
             thread.samples.push(Sample {
-                time: begin.into(),
+                time: since_origin(begin).into(),
                 stack,
                 weight: length,
                 state: RunState::Unknown,
@@ -71,8 +72,8 @@ impl ProfileBuilder {
         self.call = self.open.pop().flatten();
     }
 
-    /// Returns the profile. `begin` is the time of the first event in nanoseconds since the clock origin. `has_dates`
-    /// is `true` if the clock origin is 1970.
+    /// Returns the profile. `begin` is the timeline time of the first event. `has_dates` is `true` if the clock origin
+    /// is 1970.
     #[must_use]
     pub fn finish(mut self, begin: Option<u64>, has_dates: bool) -> StackProfile {
         self.threads.retain(|thread| !thread.totals.is_empty());
@@ -81,7 +82,7 @@ impl ProfileBuilder {
             weight: StackWeight::Time,
             calls: self.calls,
             threads: self.threads,
-            begin: begin.map(i128::from),
+            begin: begin.map(|begin| since_origin(begin).into()),
             has_dates,
             skipped: SkippedSamples::default(),
             has_states: false,

@@ -200,12 +200,13 @@ impl ThreadIntervals {
                 .or_insert(ThreadTimes { first: begin, ..ThreadTimes::default() }),
         };
         if let Some(time) = times.times.get_mut(state as usize) {
-            *time += length;
+            *time = time.saturating_add(length);
         }
         match state {
             ThreadState::Running => {
                 times.switches += 1;
-                *self.processors.entry((trace, processor)).or_default() += length;
+                let used = self.processors.entry((trace, processor)).or_default();
+                *used = used.saturating_add(length);
             }
             state if state.is_wait() => times.waits += 1,
             _ => {}
@@ -214,7 +215,7 @@ impl ThreadIntervals {
             self.add_wait(interval, reader);
         }
         if let Some(path) = &mut self.path {
-            path.add(interval);
+            path.add(interval, reader);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::report::{ThreadReport, program_label, thread_label};
 use super::waker::Waker;
-use crate::events::ThreadState;
+use crate::events::{ThreadState, since_origin};
 use crate::stats::push_line;
 
 impl ThreadReport {
@@ -21,8 +21,8 @@ impl ThreadReport {
                     None => String::new(),
                 };
                 let cells = [
-                    step.begin.to_string(),
-                    step.end.to_string(),
+                    since_origin(step.begin).to_string(),
+                    since_origin(step.end).to_string(),
                     step.state.name().to_owned(),
                     step.thread.to_string(),
                     step.names.name.clone().unwrap_or_default(),

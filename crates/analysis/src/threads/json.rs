@@ -4,13 +4,13 @@ use ichnos_json::write::ObjectWriter;
 
 use super::report::ThreadReport;
 use super::waker::Waker;
-use crate::events::{ThreadNames, ThreadState};
+use crate::events::{ThreadNames, ThreadState, since_origin};
 
 impl ThreadReport {
     /// Writes the report as object members. Times are in nanoseconds. `top` is the maximum number of threads.
     pub fn write_json(&self, object: &mut ObjectWriter<'_>, top: usize) {
-        object.integer("begin_ns", self.range.map(|(first, _)| i128::from(first)));
-        object.integer("end_ns", self.range.map(|(_, last)| i128::from(last)));
+        object.integer("begin_ns", self.range.map(|(first, _)| since_origin(first).into()));
+        object.integer("end_ns", self.range.map(|(_, last)| since_origin(last).into()));
         let mut list = object.member("processors").array();
         for processor in &self.processors {
             let mut entry = list.element().object();
@@ -39,8 +39,8 @@ impl ThreadReport {
             let mut entry = list.element().object();
             entry.member("trace").unsigned(wait.trace.into());
             write_thread(&mut entry, wait.thread, &wait.names);
-            entry.member("begin_ns").unsigned(wait.begin);
-            entry.member("end_ns").unsigned(wait.end);
+            entry.member("begin_ns").signed(since_origin(wait.begin));
+            entry.member("end_ns").signed(since_origin(wait.end));
             write_cause(&mut entry, wait.state, wait.reason.as_deref(), wait.waker.as_ref());
             entry.end();
         }
@@ -51,8 +51,8 @@ impl ThreadReport {
             let mut entry = list.element().object();
             entry.member("trace").unsigned(step.trace.into());
             write_thread(&mut entry, step.thread, &step.names);
-            entry.member("begin_ns").unsigned(step.begin);
-            entry.member("end_ns").unsigned(step.end);
+            entry.member("begin_ns").signed(since_origin(step.begin));
+            entry.member("end_ns").signed(since_origin(step.end));
             entry.unsigned("processor", step.processor);
             write_cause(&mut entry, step.state, step.reason.as_deref(), step.waker.as_ref());
             entry.end();

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::names_over_time::NamesOverTime;
 use super::waker::Waker;
 use crate::events::{StateInterval, ThreadNames, ThreadState, ThreadStateReader, ThreadWaker};
 
@@ -16,7 +17,8 @@ pub struct PathOptions {
     pub thread: u64,
     /// Trace number. `None` for the first trace with this thread.
     pub trace: Option<u32>,
-    /// Start and end of the path, in nanoseconds since the clock origin. `None` for everything known about the thread.
+    /// Start and end of the path as [timeline times](crate::events::timeline_time). `None` for everything known about
+    /// the thread.
     pub range: Option<(u64, u64)>,
     /// Maximum number of states. With more, the path starts later.
     pub most: usize,
@@ -38,11 +40,11 @@ pub struct PathStep {
     pub trace: u32,
     /// Thread number.
     pub thread: u64,
-    /// Thread and process names.
+    /// Thread and process names at the end of the step's state.
     pub names: ThreadNames,
-    /// Start in nanoseconds since the clock origin.
+    /// Start as a [timeline time](crate::events::timeline_time).
     pub begin: u64,
-    /// End in nanoseconds since the clock origin.
+    /// End as a timeline time.
     pub end: u64,
     /// State. It is a wait only if the work of the waking thread is unknown.
     pub state: ThreadState,
@@ -57,7 +59,8 @@ pub struct PathStep {
 /// Critical path over wakeups.
 ///
 /// The search goes backward from the end. While the thread runs or waits for a processor, it is on the path itself.
-/// While it waits for something else, the path continues in the thread that woke it up, and so on.
+/// While it waits for something else, the path continues in the thread that woke it up, and so on. Before the first
+/// state of another thread, the path continues in the thread that started it or woke it up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WakeupPath {
@@ -73,8 +76,17 @@ pub struct WakeupPath {
 #[derive(Debug)]
 pub(super) struct StatePath {
     options: PathOptions,
-    threads: HashMap<(u32, u64), Vec<StateInterval>>,
+    threads: HashMap<(u32, u64), Vec<NamedState>>,
     kept: usize,
+    names: NamesOverTime,
+}
+
+/// State with the names at its end.
+#[derive(Clone, Copy, Debug)]
+struct NamedState {
+    state: StateInterval,
+    names: u32,
+    waker_names: Option<u32>,
 }
 
 /// Thread in the search, with the time range to search.
@@ -83,25 +95,34 @@ struct PathFrame {
     thread: (u32, u64),
     begin: u64,
     at: u64,
+    /// Thread that made this one runnable at `at`.
+    starter: Option<u64>,
 }
 
 impl StatePath {
     pub(super) fn new(options: PathOptions) -> Self {
-        Self { options, threads: HashMap::new(), kept: 0 }
+        Self { options, threads: HashMap::new(), kept: 0, names: NamesOverTime::default() }
     }
 
-    /// Adds a state that has ended.
-    pub(super) fn add(&mut self, interval: &StateInterval) {
+    /// Adds a state that has ended with the last message.
+    pub(super) fn add(&mut self, interval: &StateInterval, reader: &ThreadStateReader) {
         let (begin, end) = self.options.range.unwrap_or((0, u64::MAX));
         if interval.end <= begin || interval.begin >= end || self.kept >= self.options.most {
             return;
         }
         self.kept += 1;
-        self.threads.entry((interval.trace, interval.thread)).or_default().push(*interval);
+        let StateInterval { trace, thread, waker, .. } = *interval;
+        let names = self.names.current(reader, trace, thread);
+        let waker_names = match waker.filter(|_| interval.state.is_wait()) {
+            Some(ThreadWaker::Thread(waker)) => Some(self.names.current(reader, trace, waker)),
+            _ => None,
+        };
+        let named = NamedState { state: *interval, names, waker_names };
+        self.threads.entry((trace, thread)).or_default().push(named);
     }
 
     /// Finds the path.
-    pub(super) fn find(self, reader: &ThreadStateReader) -> WakeupPath {
+    pub(super) fn find(mut self, reader: &ThreadStateReader) -> WakeupPath {
         let is_complete = self.kept < self.options.most;
         let PathOptions { thread, trace, .. } = self.options;
         let of_thread =
@@ -110,59 +131,90 @@ impl StatePath {
             return WakeupPath { is_complete, ..WakeupPath::default() };
         };
         let own = self.threads.get(&thread).map(Vec::as_slice).unwrap_or_default();
-        let known = own.first().map(|first| first.begin).zip(own.last().map(|last| last.end));
+        let known = own.first().map(|first| first.state.begin).zip(own.last().map(|last| last.state.end));
         let (first, last) = known.unwrap_or_default();
         let (begin, end) = self.options.range.unwrap_or((first, last));
-        let mut parts = self.parts(PathFrame { thread, begin: begin.max(first), at: end.min(last) });
+        let frame = PathFrame { thread, begin: begin.max(first), at: end.min(last), starter: None };
+        let mut parts = self.parts(frame, reader);
         parts.reverse();
         let text = |number: u32| reader.name(number).to_owned();
-        let step = |part: &StateInterval| {
-            let names = reader.describe(part.trace, part.thread);
-            let waker = part.waker.filter(|_| part.state.is_wait()).map(|waker| match waker {
-                ThreadWaker::Thread(thread) => Waker::Thread(thread, reader.describe(part.trace, thread)),
+        let step = |part: &NamedState| {
+            let StateInterval { trace, thread, begin, end, state, processor, reason, waker, .. } = part.state;
+            let names = self.names.get(part.names);
+            let waker = waker.filter(|_| state.is_wait()).map(|waker| match waker {
+                ThreadWaker::Thread(thread) => {
+                    let names = part.waker_names.map(|names| self.names.get(names));
+                    Waker::Thread(thread, names.unwrap_or_default())
+                }
                 ThreadWaker::Interrupt(name) => Waker::Interrupt(name.map(text)),
             });
-            let StateInterval { trace, thread, begin, end, state, processor, reason, .. } = *part;
             PathStep { trace, thread, names, begin, end, state, processor, reason: reason.map(text), waker }
         };
         WakeupPath { trace: thread.0, steps: parts.iter().map(step).collect(), is_complete }
     }
 
     /// Returns the parts of the path, last first.
-    fn parts(&self, from: PathFrame) -> Vec<StateInterval> {
+    fn parts(&mut self, from: PathFrame, reader: &ThreadStateReader) -> Vec<NamedState> {
         let mut parts = Vec::new();
         let mut frames = vec![from];
-        while let Some(frame) = frames.last_mut() {
-            let PathFrame { thread, begin, at } = *frame;
+        loop {
+            let nested = frames.len();
+            let Some(frame) = frames.last_mut() else { break };
+            let PathFrame { thread, begin, at, starter } = *frame;
             if at <= begin {
                 frames.pop();
                 continue;
             }
             let states = self.threads.get(&thread).map(Vec::as_slice).unwrap_or_default();
-            let index = states.partition_point(|state| state.begin < at);
-            let state = index.checked_sub(1).and_then(|index| states.get(index));
-            let Some(state) = state.filter(|state| state.end >= at) else {
+            let index = states.partition_point(|named| named.state.begin < at);
+            let named = index.checked_sub(1).and_then(|index| states.get(index));
+            let continues = |other: &u64| {
+                *other != thread.1 && nested < MOST_NESTED && self.threads.contains_key(&(thread.0, *other))
+            };
+            let Some(named) = named.filter(|named| named.state.end >= at) else {
+                if let Some(starter) = starter.filter(continues) {
+                    frame.at = begin;
+                    frames.push(PathFrame { thread: (thread.0, starter), begin, at, starter: None });
+                    continue;
+                }
                 // The state is unknown between two states and before the first.
-                let since = state.map_or(begin, |state| state.end.max(begin));
-                parts.push(unknown(thread, since, at));
-                frame.at = since;
+                let since = named.map_or(begin, |named| named.state.end.max(begin));
+                let names = self.names.current(reader, thread.0, thread.1);
+                parts.push(NamedState { state: unknown(thread, since, at), names, waker_names: None });
+                (frame.at, frame.starter) = (since, None);
                 continue;
             };
+            let state = &named.state;
             let since = state.begin.max(begin);
-            frame.at = since;
-            let waker = state.waker.filter(|_| state.state.is_wait() && state.end == at);
-            match waker {
-                Some(ThreadWaker::Thread(waker))
-                    if waker != thread.1
-                        && frames.len() < MOST_NESTED
-                        && self.threads.contains_key(&(thread.0, waker)) =>
-                {
-                    frames.push(PathFrame { thread: (thread.0, waker), begin: since, at });
+            (frame.at, frame.starter) = (since, started_by(state));
+            match ended_by(state, at).filter(continues) {
+                Some(waker) => {
+                    let thread = (thread.0, waker);
+                    frames.push(PathFrame { thread, begin: since, at, starter: None });
                 }
-                _ => parts.push(StateInterval { begin: since, end: at, ..*state }),
+                None => {
+                    let state = StateInterval { begin: since, end: at, ..*state };
+                    parts.push(NamedState { state, ..*named });
+                }
             }
         }
         parts
+    }
+}
+
+/// Returns the thread that ended a wait at a time.
+fn ended_by(state: &StateInterval, at: u64) -> Option<u64> {
+    match state.waker {
+        Some(ThreadWaker::Thread(waker)) if state.state.is_wait() && state.end == at => Some(waker),
+        _ => None,
+    }
+}
+
+/// Returns the thread that made a thread runnable at the start of a state.
+fn started_by(state: &StateInterval) -> Option<u64> {
+    match state.waker {
+        Some(ThreadWaker::Thread(waker)) if state.state == ThreadState::Runnable => Some(waker),
+        _ => None,
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::path::{PathStep, WakeupPath};
 use super::waker::Waker;
-use crate::events::{ThreadNames, ThreadState};
+use crate::events::{ThreadNames, ThreadState, since_origin};
 use crate::stats::{StatsTextOptions, hint};
 use ichnos_export::text::TextTable;
 use ichnos_export::text::{count, grouped, share};
@@ -33,7 +33,7 @@ pub struct ThreadUse {
     pub thread: u64,
     /// Thread and process names.
     pub names: ThreadNames,
-    /// First state's time, in nanoseconds since the clock origin.
+    /// First state's [timeline time](crate::events::timeline_time).
     pub first: u64,
     /// Nanoseconds in each state, in the order of [`ThreadState::ALL`].
     pub times: [u64; ThreadState::ALL.len()],
@@ -61,9 +61,9 @@ pub struct ThreadWait {
     pub thread: u64,
     /// Thread and process names.
     pub names: ThreadNames,
-    /// Start in nanoseconds since the clock origin.
+    /// Start as a [timeline time](crate::events::timeline_time).
     pub begin: u64,
-    /// End in nanoseconds since the clock origin. From then on, the thread can run.
+    /// End as a timeline time. From then on, the thread can run.
     pub end: u64,
     /// State: sleeping or waiting.
     pub state: ThreadState,
@@ -109,7 +109,7 @@ impl ThreadReport {
         self.has_switches
     }
 
-    /// Returns the times of the first and last event, in nanoseconds since the clock origin.
+    /// Returns the [timeline times](crate::events::timeline_time) of the first and last event.
     #[must_use]
     pub fn range(&self) -> Option<(u64, u64)> {
         self.range
@@ -150,7 +150,8 @@ impl ThreadReport {
     pub fn to_text(&self, options: &ThreadTextOptions) -> String {
         let mut options = *options;
         if let Some((first, last)) = self.range.filter(|_| !options.shown.clock_seconds) {
-            options.shown.clock_date |= options.shown.day(first.into()) != options.shown.day(last.into());
+            options.shown.clock_date |=
+                options.shown.day(since_origin(first).into()) != options.shown.day(since_origin(last).into());
         }
         let mut text = String::new();
         match &self.path {
@@ -162,7 +163,7 @@ impl ThreadReport {
 
     fn push_tables(&self, text: &mut String, options: &ThreadTextOptions) {
         let paint = options.shown.paint;
-        let used: u64 = self.processors.iter().map(|processor| processor.used).sum();
+        let used = self.processors.iter().fold(0_u64, |sum, processor| sum.saturating_add(processor.used));
         let length = self.range.map_or(0, |(first, last)| last - first);
         let processors = count(self.processors.len() as u64, "processor");
         let line = format!(
@@ -240,10 +241,7 @@ impl ThreadReport {
 
 /// Returns the thread name with the thread number.
 pub(super) fn thread_label(thread: u64, names: &ThreadNames) -> String {
-    match &names.name {
-        Some(name) => format!("{} ({thread})", printable(name)),
-        None => format!("thread {thread}"),
-    }
+    printable(&names.label(thread)).into_owned()
 }
 
 /// Returns the process name with the process number, or else the thread.
@@ -287,8 +285,8 @@ fn push_waits(text: &mut String, waits: &[ThreadWait], options: &ThreadTextOptio
     for wait in waits {
         table.rows.push(vec![
             duration((wait.end - wait.begin).into()),
-            options.shown.short(wait.begin.into()),
-            options.shown.short(wait.end.into()),
+            options.shown.short(since_origin(wait.begin).into()),
+            options.shown.short(since_origin(wait.end).into()),
             wait_label(wait.state, wait.reason.as_deref()),
             waker_label(wait.waker.as_ref()),
             thread_label(wait.thread, &wait.names),
@@ -335,7 +333,7 @@ fn push_sums(text: &mut String, path: &WakeupPath, all: u64, options: &ThreadTex
         };
         let name = step.names.name.clone().unwrap_or_else(|| thread_label(step.thread, &step.names));
         let sum = sums.entry((name, what)).or_default();
-        sum.time += step.end - step.begin;
+        sum.time = sum.time.saturating_add(step.end - step.begin);
         sum.steps += 1;
         sum.threads.insert(step.thread);
         sum.last = Some(step);
@@ -373,7 +371,7 @@ fn push_path(text: &mut String, path: &WakeupPath, options: &ThreadTextOptions) 
     for step in longest {
         let time = step.end - step.begin;
         table.rows.push(vec![
-            options.shown.short(step.begin.into()),
+            options.shown.short(since_origin(step.begin).into()),
             duration(time.into()),
             share(time, all),
             thread_label(step.thread, &step.names),

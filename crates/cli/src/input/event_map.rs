@@ -125,6 +125,7 @@ fn about_role(role: EventRole) -> &'static str {
         EventRole::Receive => "receives the message with this `key`",
         EventRole::Switch => "switches the processor from `previous-thread` to `target-thread`",
         EventRole::Wakeup => "makes the thread `target-thread` runnable",
+        EventRole::ThreadStart => "starts the thread `target-thread`, which is then runnable",
         EventRole::Frame => "ends a frame and starts the next frame",
         _ => "any other event",
     }

@@ -2,6 +2,7 @@
 
 use ichnos::Session;
 use ichnos::analysis::{PathOptions, ThreadCollector, ThreadOptions, ThreadTextOptions};
+use ichnos::viewers::nearest_timeline_time;
 
 use crate::args::{ThreadsArgs, time};
 use crate::exit::{Exit, Failure};
@@ -53,8 +54,7 @@ fn options(args: &ThreadsArgs, session: &Session) -> Result<ThreadOptions, Failu
     if let Some((begin, end)) = args.during {
         let range = TimeRange { begin: Some(begin), end: Some(end), gmt: args.selecting.clock_gmt };
         let window = range.window(session)?;
-        let time =
-            |time: Option<i128>, or| time.map_or(or, |time| u64::try_from(time.max(0)).unwrap_or(u64::MAX));
+        let time = |time: Option<i128>, or| time.map_or(or, nearest_timeline_time);
         path.range = Some((time(window.begin, 0), time(window.end, u64::MAX)));
     }
     options.path = Some(path);

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ichnos::Session;
+use ichnos::export::text::count;
 use ichnos::io::ScanProgress;
 use ichnos::model::Window;
 use ichnos_view::{PrivateDirectory, ResolveTime, TimelineCache, ViewOptions, ViewServer, ViewSource};
@@ -39,7 +40,7 @@ pub(crate) fn run(args: &ViewVerb, console: Console) -> Result<Exit, Failure> {
     interrupt::watch();
     let options = view_options(args, &paths, &session, source, console);
     if let Some(path) = &args.export {
-        return export(args, path, session, options);
+        return export(args, path, session, options, console);
     }
     let view = bind(session, options, args.port)?;
     let address = view.address();
@@ -119,6 +120,7 @@ fn export(
     path: &Path,
     session: Arc<Session>,
     options: ViewOptions,
+    console: Console,
 ) -> Result<Exit, Failure> {
     let output = OutputPath::for_page(path, args.force);
     output.check_new()?;
@@ -132,7 +134,12 @@ fn export(
     };
     output.write_all(&page.html)?;
     output.finish()?;
-    Ok(if is_damaged || page.is_damaged { Exit::Damaged } else { Exit::Success })
+    if page.not_shown > 0 {
+        let events = count(page.not_shown, "event");
+        console.warning(&format!("{events} not shown: more than 292 years from the clock origin"));
+    }
+    let is_incomplete = is_damaged || page.is_damaged || page.not_shown > 0;
+    Ok(if is_incomplete { Exit::Damaged } else { Exit::Success })
 }
 
 /// Opens the traces again.

@@ -62,6 +62,10 @@ impl Events {
         self.text(&name(next)).number(next);
     }
 
+    pub(crate) fn fork(&mut self, time: u64, parent: u32, child: u32) {
+        self.event(6, time).number(parent).text(&name(child)).number(child).number(child);
+    }
+
     pub(crate) fn wake(&mut self, time: u64, thread: u32) {
         self.event(1, time).text(&name(thread)).number(thread);
     }
@@ -128,14 +132,17 @@ pub(crate) fn simulate(
         let current = running[processor];
         let events = &mut streams[processor];
         if random.below(3) == 0 {
-            // Wakes up a thread, which may be new, from an interrupt or the running thread.
+            // Wakes up a thread, which may be new, from an interrupt or the running thread, or starts it.
             let thread = 1 + random.below(threads.into()) as u32;
             let state = states.get(&thread).map_or("dead", |known| known.state);
             let by_interrupt = random.below(4) == 0;
             if by_interrupt {
                 events.event(4, time).number(7).text("disk");
             }
-            events.wake(time, thread);
+            match state == "dead" && !by_interrupt && random.below(2) == 0 {
+                true => events.fork(time, current, thread),
+                false => events.wake(time, thread),
+            }
             if by_interrupt {
                 events.event(5, time).number(7).number(1);
             }
@@ -242,7 +249,7 @@ fn check_path(path: &str, thread: u32, truth: &Truth) {
 #[test]
 fn a_path_leads_to_the_running_thread() {
     let mut streams = [Events::default(), Events::default()];
-    streams[0].event(6, 50).number(9).text("t1").number(1).number(1);
+    streams[0].fork(50, 9, 1);
     streams[0].wake(100, 1);
     streams[0].switch(110, (0, 0), 1);
     streams[0].event(2, 200).number(0);
@@ -268,7 +275,8 @@ fn a_path_leads_to_the_running_thread() {
     };
     let head = "begin_ns,end_ns,state,thread,name,waits_in,ended_by\n";
     let of_wait = "210,300,running,2,t2,,\n300,400,waiting,2,t2,,disk\n400,420,runnable,2,t2,,\n420,500,running,2,t2,,\n";
-    let ran = "100,110,runnable,1,t1,,\n110,210,running,1,t1,,\n";
+    // The thread can run since its fork.
+    let ran = "50,110,runnable,1,t1,,\n110,210,running,1,t1,,\n";
     let last = "500,520,runnable,1,t1,,\n520,600,running,1,t1,,\n";
     // The path ends with thread 1's last sleep, whose end is unknown.
     assert_eq!(steps(&[]), format!("{head}{ran}{of_wait}{last}600,700,sleeping,1,t1,,\n"));
@@ -283,6 +291,39 @@ fn a_path_leads_to_the_running_thread() {
     assert_eq!(found["longest_waits"][1]["ended_by"]["interrupt"], "disk");
     let text = ichnos(["threads", "--clock-gmt", path]).expect(0, &[]).out;
     assert!(text.contains("2 processors"), "{text}");
+}
+
+/// Before its fork, a thread is not on the path: 1 waits for 3, which 2 starts meanwhile.
+#[test]
+fn a_path_continues_in_the_forking_thread() {
+    let mut streams = [Events::default(), Events::default()];
+    streams[0].switch(100, (0, 0), 1);
+    streams[0].switch(200, (1, 1), 0);
+    streams[1].switch(150, (0, 0), 2);
+    streams[1].fork(300, 2, 3);
+    streams[0].switch(320, (0, 0), 3);
+    streams[0].wake(400, 1);
+    streams[0].switch(410, (3, 0x10), 1);
+    streams[0].switch(500, (1, 1), 0);
+    streams[1].switch(600, (2, 1), 0);
+    let directory = Directory::new("forked-path");
+    write(&directory, &streams);
+    let path = directory.to_str().unwrap();
+    let found = ichnos(["threads", "--csv", "--path", "1", path]).expect(0, &[]).out;
+    let steps: Vec<&str> = found.lines().skip(1).collect();
+    let expected = [
+        "100,200,running,1,t1,,",
+        "200,300,running,2,t2,,",
+        "300,320,runnable,3,t3,,",
+        "320,400,running,3,t3,,",
+        "400,410,runnable,1,t1,,",
+        "410,500,running,1,t1,,",
+        "500,600,sleeping,1,t1,,",
+    ];
+    assert_eq!(steps, expected);
+    let found = ichnos(["threads", "--json", path]).expect(0, &[]).json();
+    let wait = &found["longest_waits"][0];
+    assert_eq!((&wait["ended_by"]["thread"], &wait["ended_by"]["name"]), (&3.into(), &"t3".into()));
 }
 
 /// Page faults within a system call, and another call: 300 ns including 70 ns of faults, and 10 ns.
@@ -351,13 +392,12 @@ fn processors_run_threads_before_their_first_switch() {
     assert_eq!(times(directory.to_str().unwrap()), wanted);
 }
 
-/// A fork announces a thread, but not that it can run: its states start with the first wakeup or when it runs.
+/// A forked thread can run since its fork, with or without a wakeup.
 #[test]
-fn forked_threads_start_with_their_first_wakeup() {
+fn forked_threads_can_run_since_their_fork() {
     let mut streams = [Events::default()];
     for thread in [1, 2] {
-        let name = name(thread);
-        streams[0].event(6, 50).number(9).text(&name).number(thread).number(thread);
+        streams[0].fork(50, 9, thread);
     }
     streams[0].wake(60, 1);
     streams[0].switch(100, (0, 0), 1);
@@ -366,8 +406,8 @@ fn forked_threads_start_with_their_first_wakeup() {
     streams[0].wake(300, 9);
     let directory = Directory::new("forked-threads");
     write(&directory, &streams);
-    let first = [((1, "runnable"), 40), ((1, "running"), 50), ((1, "sleeping"), 150)];
-    let second = [((2, "running"), 50), ((2, "sleeping"), 100)];
+    let first = [((1, "runnable"), 50), ((1, "running"), 50), ((1, "sleeping"), 150)];
+    let second = [((2, "runnable"), 100), ((2, "running"), 50), ((2, "sleeping"), 100)];
     let wanted: Truth = first.into_iter().chain(second).collect();
     assert_eq!(times(directory.to_str().unwrap()), wanted);
 }

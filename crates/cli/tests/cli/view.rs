@@ -733,3 +733,17 @@ fn an_exported_page_of_a_damaged_trace() {
     ichnos(["view", "-q", "--export", page.to_str().unwrap(), &trace]).expect(3, &[]);
     assert!(std::fs::read(&page).unwrap().starts_with(b"<!"));
 }
+
+/// Events before the clock origin are on the page. The command says that an event too far from it is missing.
+#[test]
+fn an_exported_page_names_missing_events() {
+    let directory = Directory::new("view-not-shown");
+    let (trace, page) = (directory.join("early.jsonl"), directory.join("page.html"));
+    let event = |time: i128| format!("{{\"stream\":0,\"ts\":{time},\"name\":\"e\"}}\n");
+    let [trace, page] = [&trace, &page].map(|path| path.to_str().unwrap());
+    std::fs::write(trace, [event(-3_000), event(5)].concat()).unwrap();
+    ichnos(["view", "--export", page, trace]).expect(0, &[]);
+    assert!(std::fs::read_to_string(page).unwrap().contains(r#""begin":"-3000""#));
+    std::fs::write(trace, [event(-3_000), event(99_999_999_999_999_999_999)].concat()).unwrap();
+    ichnos(["view", "--force", "--export", page, trace]).expect(3, &["1 event not shown"]);
+}

@@ -12,8 +12,8 @@ use super::class;
 use super::flows::{FlowEvent, FlowNumbers, FlowStep, MOST_EVENTS};
 use super::tables::{TableSnapshot, Tables};
 use crate::fxt::{
-    EventRecord, EventWords, Initialization, KernelObject, LocatedRecord, MAX_RECORD_WORDS, MetadataRecord,
-    PROCESS, Profiler, Record, Records, Rule, Scheduling, THREAD, string_at,
+    ArgumentValue, EventRecord, EventWords, Initialization, KernelObject, LocatedRecord, MAX_RECORD_WORDS,
+    MetadataRecord, PROCESS, Profiler, Record, Records, Rule, Scheduling, THREAD, string_at,
 };
 
 /// Maximum number of data streams in a file. Each provider and each clock change adds one.
@@ -74,11 +74,15 @@ impl StreamIndex {
 /// Process and thread names by id.
 pub(super) type ObjectNames = HashMap<u64, Arc<str>, KeyState>;
 
+/// Process of each thread by id. A process is its own process.
+pub(super) type ObjectOwners = HashMap<u64, u64, KeyState>;
+
 /// File index.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FileIndex {
     pub(super) streams: Vec<StreamIndex>,
     pub(super) names: Arc<ObjectNames>,
+    pub(super) owners: Arc<ObjectOwners>,
     pub(super) flows: FlowNumbers,
     /// `true` if the file has modules or mappings.
     pub(super) has_modules: bool,
@@ -113,6 +117,7 @@ pub(super) struct FileScan<'a> {
     current: Option<usize>,
     most_sections: u64,
     names: ObjectNames,
+    owners: ObjectOwners,
     flow_events: Vec<FlowEvent>,
     /// Hashes category and name of flows.
     hasher: KeyState,
@@ -154,6 +159,7 @@ impl<'a> FileScan<'a> {
             current: None,
             most_sections: limits.packets.min(MOST_SECTIONS),
             names: ObjectNames::default(),
+            owners: ObjectOwners::default(),
             flow_events: Vec::new(),
             hasher: KeyState::default(),
             kept: 0,
@@ -165,7 +171,7 @@ impl<'a> FileScan<'a> {
     /// Continues the scan in other bytes, which begin with the scanned ones.
     fn with_bytes<'b>(self, bytes: &'b [u8], growing: bool) -> FileScan<'b> {
         let Self { at, index, providers, by_id, id, current, most_sections, names, .. } = self;
-        let Self { flow_events, hasher, kept, has_too_many, has_too_many_flows, .. } = self;
+        let Self { owners, flow_events, hasher, kept, has_too_many, has_too_many_flows, .. } = self;
         FileScan {
             bytes,
             growing,
@@ -177,6 +183,7 @@ impl<'a> FileScan<'a> {
             current,
             most_sections,
             names,
+            owners,
             flow_events,
             hasher,
             kept,
@@ -211,6 +218,7 @@ impl<'a> FileScan<'a> {
         let clocks: Vec<_> = streams.map(|stream| class::clock(String::new(), stream.clock, None)).collect();
         index.flows = FlowNumbers::new(self.flow_events.clone(), &clocks);
         index.names = Arc::new(self.names.clone());
+        index.owners = Arc::new(self.owners.clone());
         index
     }
 }
@@ -436,6 +444,7 @@ impl FileScan<'_> {
     fn other(&mut self, record: &Record<'_>, at: usize) {
         match record {
             Record::Thread(record) => {
+                self.own(record.thread, record.process);
                 if let Some(provider) = self.provider(at) {
                     provider.tables.add_thread(record);
                 }
@@ -470,7 +479,14 @@ impl FileScan<'_> {
         }
     }
 
-    /// Records the name of a process or a thread. The longest name wins.
+    /// Records the process of a thread.
+    fn own(&mut self, thread: u64, process: u64) {
+        if self.owners.len() < MOST_NAMES {
+            self.owners.entry(thread).or_insert(process);
+        }
+    }
+
+    /// Records the name of a process or a thread, and the process of a thread. The longest name wins.
     fn object(&mut self, object: &KernelObject<'_>) {
         if !matches!(object.kind, PROCESS | THREAD) {
             return;
@@ -478,9 +494,21 @@ impl FileScan<'_> {
         let no_tables = Tables::default();
         let provider = self.current.and_then(|current| self.providers.get(current));
         let tables = provider.map_or(&no_tables, |provider| &provider.tables);
+        let process = match object.kind {
+            PROCESS => Some(object.koid),
+            _ => object.arguments.map_while(Result::ok).find_map(|argument| match argument.value {
+                ArgumentValue::Koid(id) if tables.string(argument.name, self.bytes) == Some(b"process") => {
+                    Some(id)
+                }
+                _ => None,
+            }),
+        };
         // The cursor reports an unregistered string, so an empty name loses nothing here.
         let name = tables.string(object.name, self.bytes).unwrap_or_default();
         let mut name = String::from_utf8_lossy(name).into_owned();
+        if let Some(process) = process {
+            self.own(object.koid, process);
+        }
         if name.is_empty() {
             return;
         }

@@ -36,6 +36,7 @@ mod flows;
 mod format;
 pub(crate) mod index;
 pub(crate) mod key;
+mod listed_threads;
 mod other_records;
 mod pending;
 mod source;

@@ -15,6 +15,7 @@ use ichnos_model::{Cursor as _, DataStream, OpenedTrace, Trace, Window};
 use super::class;
 use super::file::{AddressSpaces, FxtFile};
 use super::index::{FileIndex, FileScan, StreamIndex};
+use super::listed_threads;
 use super::source::FxtSource;
 use super::symbols;
 use crate::fxt::{Initialization, MAGIC, is_big_endian};
@@ -129,6 +130,8 @@ impl FxtTrace {
         let (check, unsorted) = (options.check, options.unsorted);
         let name = name.to_owned();
         let file = Arc::new(FxtFile { name, bytes, index, check, unsorted, spaces });
+        let listing = Arc::clone(&file);
+        trace.set_threads(move || listed_threads::list(&listing.index));
         if file.index.has_modules {
             // The closure must not own the trace, because the trace owns the closure.
             let file = Arc::clone(&file);

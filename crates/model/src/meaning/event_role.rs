@@ -37,6 +37,9 @@ crate::named_enum! {
         /// Made a thread ready to run: the thread in the
         /// [`Meaning::TargetThread`](crate::meaning::Meaning::TargetThread) member, or else the thread of the event.
         Wakeup = "wakeup",
+        /// Started the thread in the [`Meaning::TargetThread`](crate::meaning::Meaning::TargetThread) member, which is
+        /// ready to run.
+        ThreadStart = "thread-start",
         /// Ends a frame, and begins the next one in its class.
         Frame = "frame",
     }

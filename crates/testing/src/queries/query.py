@@ -11,7 +11,7 @@ import sys
 import duckdb
 
 WANTED = (
-    "event packet.cpu_id perf_cpu perf_tid prev_tid prev_pid prev_state next_tid next_pid tid pid skbaddr dev sector name"
+    "event packet.cpu_id perf_cpu perf_tid prev_tid prev_pid prev_state next_tid next_pid tid pid child_tid child_pid skbaddr dev sector name"
 ).split()
 
 

@@ -1,7 +1,7 @@
 -- States of threads by the rules of Linux's scheduler, from its events alone. Kernels before 4.14: `prev_state` is 0, bits of
 -- a sleep (1, 2), of a stop (4, 8), of an end (16, 32, 64), and bits above that say more about them, or about none of them.
 
--- Events of the scheduler: `previous` stopped running, `next` runs, `woken` can run.
+-- Events of the scheduler: `previous` stopped running, `next` runs, `woken` can run, which a fork also says of its child.
 create table scheduling as
 select
     row,
@@ -11,9 +11,12 @@ select
     coalesce(prev_tid, prev_pid)::bigint as previous,
     prev_state::bigint as bits,
     coalesce(next_tid, next_pid)::bigint as next,
-    case when event similar to '(sched:)?sched_(waking|wakeup|wakeup_new|ttwu)' then coalesce(tid, pid)::bigint end as woken
+    case
+        when event similar to '(sched:)?sched_(waking|wakeup|wakeup_new|ttwu)' then coalesce(tid, pid)::bigint
+        when event similar to '(sched:)?sched_process_fork' then coalesce(child_tid, child_pid)::bigint
+    end as woken
 from events
-where event similar to '(sched:)?sched_(switch|waking|wakeup|wakeup_new|ttwu)';
+where event similar to '(sched:)?sched_(switch|waking|wakeup|wakeup_new|ttwu|process_fork)';
 
 -- Changes of threads: what a switch or a wake-up says. A thread that stops running comes before the one that runs next.
 create table changes as

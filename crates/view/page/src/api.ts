@@ -230,6 +230,8 @@ export interface Stacks {
   samples: number;
   spans?: number;
   complete?: boolean;
+  /** False if short spans were merged. */
+  exact?: boolean;
   dropped?: number;
   unit?: string;
 }

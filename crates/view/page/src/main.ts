@@ -458,7 +458,7 @@ async function askFlows(): Promise<void> {
   if (state.isEmpty || !timeline.layout.rows.length) return;
   // Moved tracks have flows of other times there.
   const asked = state.withoutOffsets(state.view);
-  const from = Math.max(Math.floor(asked.begin), state.relative(0n));
+  const from = Math.floor(asked.begin);
   const to = Math.max(Math.ceil(asked.end), from);
   const pixels = Math.min(Math.max(1, Math.round((timeline.width * (to - from)) / (end - begin))), MOST_PIXELS);
   const parameters = { begin: state.timeText(from), end: state.timeText(to), pixels, limit: MOST_FLOWS, filter: state.filter };

@@ -157,10 +157,9 @@ export class State {
     return [...this.offsets].filter(([, ns]) => ns).map(([root, ns]) => `${root}:${Math.round(ns)}`).join(",");
   }
 
-  /** Time in API form, at least the clock origin. */
+  /** Time in API form. */
   timeText(time: number): string {
-    const absolute = this.absolute(time);
-    return (absolute < 0n ? 0n : absolute).toString();
+    return this.absolute(time).toString();
   }
 
   /** Moves the clocks of traces: offsets in ns by the id of the outermost track. Ids of events contain their times. */

@@ -1,8 +1,8 @@
 //! Equivalent terminal commands.
 
 use ichnos::json::write::ValueWriter;
-use ichnos::model::Window;
 
+use super::scan::window;
 use crate::app_state::AppState;
 use crate::options::ViewArguments;
 use crate::query::Query;
@@ -22,8 +22,7 @@ pub(super) fn command(shared: &AppState, verb: &str, query: &Query, range: Optio
     let mut words = vec![format!("ichnos {verb}")];
     match range {
         Some((begin, end)) => {
-            let window = Window { begin: Some(begin.into()), end: Some(end.into()) };
-            let window = shared.options.within(window);
+            let window = shared.options.within(window(begin, end));
             words.extend(window.begin.map(|begin| format!("--begin @{begin}")));
             words.extend(window.end.map(|end| format!("--end @{end}")));
         }

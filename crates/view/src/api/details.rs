@@ -13,13 +13,15 @@ use ichnos::viewers::{EventId, EventLinks, FlowKind, RunningTimes, TimelinePlace
 use super::command::command;
 use super::events::{EventTexts, LineSink, MOST_EVENTS, write_row};
 use super::overview::write_time;
-use super::scan::{self, RangeScan};
+use super::scan::{self, RangeScan, window};
 use super::span_search::{SpanEnds, SpanSearch};
-use super::span_tree::PIXELS;
 use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::ApiError;
 use crate::task_list::JoinEnd;
+
+/// Number of pixels that separate the states of a thread.
+const PIXELS: u64 = 1 << 20;
 
 /// Maximum number of causes and of effects in an answer.
 const MOST_LINKS: usize = 1_000;
@@ -154,8 +156,7 @@ impl EventCounter {
 
     /// Returns the window that must be read.
     fn window(&self) -> Window {
-        let time = Some(i128::from(self.id.time));
-        Window { begin: time, end: time }
+        window(self.id.time, self.id.time)
     }
 
     /// Returns `true` for the event with the id.

@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex};
 
 use ichnos::export::{Csv, CsvColumns, CsvOptions};
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
+use ichnos::model::Sink;
 use ichnos::model::locks::IgnorePoison as _;
-use ichnos::model::{Sink, Window};
 use ichnos::{Pass, PassEnd};
 
+use super::scan::window;
 use super::trace_file;
 use crate::app_state::AppState;
 use crate::query::Query;
@@ -52,9 +53,8 @@ pub(crate) fn export(shared: &Arc<AppState>, query: &Query, stream: &mut TcpStre
         let selector = Mutex::new(shared.filter(text)?.selector());
         selection = selection.condition(move |event| selector.lock().ignore_poison().selects(event));
     }
-    let window = Window { begin: Some(i128::from(begin)), end: Some(i128::from(end)) };
     let csv = if ending == "csv" { csv_options(shared)? } else { CsvOptions::default() };
-    let reader = shared.reader(window)?;
+    let reader = shared.reader(window(begin, end))?;
     let disposition = format!("Content-Disposition: attachment; filename=\"events.{ending}\"\r\n");
     let Ok(mut body) = ChunkedBody::begin(stream, kind, &disposition) else { return Ok(()) };
     let mut sink: Box<dyn Sink + '_> = match ending {

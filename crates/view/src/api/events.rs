@@ -7,6 +7,7 @@ use ichnos::json::write::{ArrayWriter, ObjectWriter, ValueWriter};
 use ichnos::model::log::{LogLevel, LogSeverity};
 use ichnos::model::meaning::Meaning;
 use ichnos::model::{Event, Message, Sink as _};
+use ichnos::viewers::{CLOCK_ORIGIN, since_origin, timeline_time};
 
 use super::command::command;
 use super::overview::write_time;
@@ -122,8 +123,9 @@ pub(super) fn write_row(object: &mut ObjectWriter<'_>, found: &Match<'_, '_>, na
 /// Returns the position at which rows continue: a time, and the number of earlier rows at this time.
 fn cursor(query: &Query) -> Result<Option<(u64, u64)>, ApiError> {
     let Some(text) = query.text("after") else { return Ok(None) };
-    let parsed =
-        text.split_once(':').and_then(|(time, number)| Some((time.parse().ok()?, number.parse().ok()?)));
+    let parsed = text
+        .split_once(':')
+        .and_then(|(time, number)| Some((timeline_time(time.parse().ok()?)?, number.parse().ok()?)));
     parsed.map(Some).ok_or_else(|| ApiError::bad(format!("after: invalid position `{text}`")))
 }
 
@@ -196,7 +198,7 @@ fn rows(
     if !scanned.is_complete {
         next = Some((time, at_time));
     }
-    let next = next.map(|(time, number)| format!("{time}:{number}"));
+    let next = next.map(|(time, number)| format!("{}:{number}", since_origin(time)));
     object.member("next").or_null(next.as_deref(), ValueWriter::string);
     object.member("scanned").unsigned(scanned.events);
     object.member("command").string(&command);
@@ -210,11 +212,11 @@ pub(super) fn search(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiErr
     let limit = query.bounded("limit", MOST_ROWS, 1_000)?;
     let (tracks, range) = {
         let timeline = shared.build.timeline();
-        (timeline.tracks().to_vec(), timeline.range().unwrap_or((0, 0)))
+        (timeline.tracks().to_vec(), timeline.range().unwrap_or((CLOCK_ORIGIN, CLOCK_ORIGIN)))
     };
-    let begin = query.number("begin")?.unwrap_or(range.0);
-    let end = query.number("end")?.unwrap_or(range.1).max(begin);
-    let from = query.number("from")?.unwrap_or(begin);
+    let begin = query.time("begin")?.unwrap_or(range.0);
+    let end = query.time("end")?.unwrap_or(range.1).max(begin);
+    let from = query.time("from")?.unwrap_or(begin);
     let wanted_tracks: Vec<bool> =
         tracks.iter().map(|track| track.name.to_lowercase().contains(&text)).collect();
     let mut texts = EventTexts::of_fields();

@@ -16,7 +16,7 @@ const FIRST_STEP: u64 = 1_000_000;
 
 /// Finds the event of a track before, after or at a time.
 pub(super) fn near(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
-    let time = query.required("time")?;
+    let time = query.required_time("time")?;
     let name = query.number("name")?.map(|name| name as u32);
     let event = query.event("event")?.filter(|event| event.time == time);
     let (tracks, range) = {

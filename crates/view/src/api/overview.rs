@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use ichnos::export::text::count;
 use ichnos::json::write::{ObjectWriter, ValueWriter};
-use ichnos::viewers::TimelineTrackKind;
+use ichnos::viewers::{TimelineTrackKind, since_origin};
 
 use super::command::command;
 use crate::app_state::AppState;
@@ -38,9 +39,9 @@ fn write_members(object: &mut ObjectWriter<'_>, status: &Status) {
     write_time(object.member("end"), end);
 }
 
-/// Writes a time as a string, because it can have more than 53 bits.
+/// Writes a timeline time as nanoseconds since the clock origin: a string, because it can have more than 53 bits.
 pub(super) fn write_time(place: ValueWriter<'_>, time: Option<u64>) {
-    place.or_null(time, ValueWriter::display);
+    place.or_null(time.map(since_origin), ValueWriter::display);
 }
 
 /// Writes the progress as an object.
@@ -81,7 +82,11 @@ pub(super) fn trace(shared: &AppState) -> Result<Vec<u8>, ApiError> {
         object.end();
     }
     list.end();
-    let warnings = options.warnings.iter().chain(&status.failure);
+    let not_shown = (status.not_shown > 0).then(|| {
+        let events = count(status.not_shown, "event");
+        format!("{events} not shown: more than 292 years from the clock origin")
+    });
+    let warnings = options.warnings.iter().chain(&status.failure).chain(&not_shown);
     object.member("warnings").strings(warnings.take(MOST_WARNINGS));
     object.member("tracks").unsigned(tracks as u64);
     object.member("names").unsigned(names.into());

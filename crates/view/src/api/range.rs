@@ -2,8 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use ichnos::model::{Message, Window};
+use ichnos::model::Message;
 
+use super::scan::window;
 use crate::app_state::AppState;
 use crate::parts::RangePart;
 use crate::response::ApiError;
@@ -37,7 +38,7 @@ pub(super) fn read(shared: &AppState, begin: u64, end: u64) -> Result<Option<Ran
         (part, resolution, (begin, end))
     };
     let (from, to) = (begin.saturating_sub(2 * resolution), end.saturating_add(resolution));
-    let reader = shared.reader(Window { begin: Some(i128::from(from)), end: Some(i128::from(to)) })?;
+    let reader = shared.reader(window(from, to))?;
     let mut left = MOST_EVENTS;
     let mut take = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> {
         timeline.take(message);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ichnos::json::write::ValueWriter;
+use ichnos::viewers::{CLOCK_ORIGIN, since_origin};
 
 use super::{events, flows, longest, overview, statistics, tiles};
 use crate::app_state::AppState;
@@ -26,10 +27,11 @@ const MOST_TILES: usize = 8 << 20;
 /// Returns the answers for the whole trace as an object, by request name. The trace directories are removed. `<` is
 /// escaped, so that the object can be embedded in a script element.
 pub(crate) fn saved(shared: &Arc<AppState>, directories: &TraceDirectories) -> Result<Vec<u8>, ApiError> {
-    let (begin, end) = shared.build.status().range.unwrap_or((0, 0));
+    let (begin, end) = shared.build.status().range.unwrap_or((CLOCK_ORIGIN, CLOCK_ORIGIN));
+    let times = format!("begin={}&end={}", since_origin(begin), since_origin(end));
     let all = Query::new("")?;
-    let range = Query::new(&format!("begin={begin}&end={end}&limit={ROWS}"))?;
-    let arrows = Query::new(&format!("begin={begin}&end={end}&pixels={FLOW_PIXELS}&limit={FLOWS}"))?;
+    let range = Query::new(&format!("{times}&limit={ROWS}"))?;
+    let arrows = Query::new(&format!("{times}&pixels={FLOW_PIXELS}&limit={FLOWS}"))?;
     let answers = [
         ("trace", overview::trace(shared)?),
         ("tracks", overview::tracks(shared, &all)?),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use ichnos::Selector;
 use ichnos::model::{Event, Message, Window};
-use ichnos::viewers::{EventId, TimelinePlace, TimelineTrack};
+use ichnos::viewers::{EventId, TimelinePlace, TimelineTrack, since_origin};
 
 use crate::app_state::AppState;
 use crate::response::ApiError;
@@ -15,7 +15,7 @@ pub(super) const SHORT: Duration = Duration::from_secs(2);
 pub(super) const LONG: Duration = Duration::from_secs(20);
 
 /// Number of messages between two checks of the deadline.
-const STRIDE: u64 = 1_024;
+pub(super) const STRIDE: u64 = 1_024;
 
 /// Size in bytes for items of the timeline that finds the places. The items are not shown.
 const BUDGET: usize = 1 << 20;
@@ -57,6 +57,12 @@ pub(super) struct ScanResult {
     pub(super) is_complete: bool,
 }
 
+/// Returns the window to read for a range of timeline times.
+pub(super) fn window(begin: u64, end: u64) -> Window {
+    let [begin, end] = [begin, end].map(|time| Some(since_origin(time).into()));
+    Window { begin, end }
+}
+
 /// Returns `true` if a track is `of`, or below it.
 pub(super) fn is_within(tracks: &[TimelineTrack], track: u32, of: u32) -> bool {
     let mut current = Some(track);
@@ -84,8 +90,7 @@ impl RangeScan<'_> {
             let mut whole = shared.build.timeline();
             (whole.part(self.begin, BUDGET), whole.range().is_some_and(|(first, _)| self.begin > first))
         };
-        let window = Window { begin: Some(i128::from(self.begin)), end: Some(i128::from(self.end)) };
-        let reader = shared.reader(window)?;
+        let reader = shared.reader(window(self.begin, self.end))?;
         let mut scanned = ScanResult { events: 0, is_complete: true };
         let deadline = Instant::now() + self.time;
         let mut handle = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> {

@@ -1,34 +1,91 @@
-//! Spans as a call tree.
+//! Spans of a range as a call tree, as `ichnos stacks --spans` finds them.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::time::Instant;
 
+use ichnos::model::Message;
 use ichnos::viewers::{SpanVisitor, SpanWalk, Timeline};
 
 use super::flame_tree::FlameTree;
+use super::scan::{STRIDE, window};
+use crate::app_state::AppState;
+use crate::query::Query;
+use crate::response::ApiError;
 
-/// Number of pixels per track that separate spans.
-pub(super) const PIXELS: u64 = 1 << 20;
+/// Memory for the spans of a range in bytes. Beyond it, short spans are merged, and their times are approximate.
+const BUDGET: usize = 256 << 20;
 
-/// Options of [`add_spans`].
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SpanTreeOptions {
+/// Spans of a range that are read again from the events.
+pub(super) struct SpanRead<'s> {
+    pub(super) shared: &'s AppState,
+    pub(super) range: (u64, u64),
+    /// Maximum number of events to read.
+    pub(super) most: u64,
+    pub(super) deadline: Instant,
     /// `true` to group spans by process and thread, as for samples.
     pub(super) by_thread: bool,
-    /// `true` to count only time in which the thread ran on a processor.
+    /// `true` to count only time in which the thread ran on a processor. Threads with unknown states do not count.
     pub(super) only_running: bool,
 }
 
-/// Adds the spans of a range to a tree, weighted in nanoseconds. Returns the number of spans. Spans without an end do
-/// not count. If only running time counts, threads with unknown states do not count either.
-pub(super) fn add_spans(
-    tree: &mut FlameTree,
-    timeline: &mut Timeline,
-    range: (u64, u64),
-    options: SpanTreeOptions,
-) -> u64 {
-    let walk = SpanWalk { range, pixels: PIXELS, only_running: options.only_running };
-    let (by_thread, tracks, open) = (options.by_thread, HashMap::new(), vec![0]);
-    timeline.visit_spans(walk, &mut TreeVisitor { tree, by_thread, tracks, open }).spans
+/// Result of [`SpanRead::add_to`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct AddedSpans {
+    pub(super) spans: u64,
+    /// `true` if all events of the range were read.
+    pub(super) is_complete: bool,
+    /// `true` if no spans or states were merged.
+    pub(super) is_exact: bool,
+}
+
+impl SpanRead<'_> {
+    /// Adds the spans to a tree, weighted in nanoseconds. Spans without both ends in the range do not count.
+    pub(super) fn add_to(&self, tree: &mut FlameTree, query: &Query) -> Result<AddedSpans, ApiError> {
+        let (mut timeline, is_complete) = self.read(query)?;
+        let Some(range) = timeline.range() else {
+            return Ok(AddedSpans { is_complete, is_exact: true, ..AddedSpans::default() });
+        };
+        let walk = SpanWalk { range, pixels: u64::MAX, only_running: self.only_running };
+        let (by_thread, tracks, open) = (self.by_thread, HashMap::new(), vec![0]);
+        let walked = timeline.visit_spans(walk, &mut TreeVisitor { tree, by_thread, tracks, open });
+        let is_exact = walked.merged == 0 && walked.with_merged_states == 0;
+        Ok(AddedSpans { spans: walked.spans, is_complete, is_exact })
+    }
+
+    /// Returns a timeline of the range alone, and `true` if it is complete.
+    fn read(&self, query: &Query) -> Result<(Timeline, bool), ApiError> {
+        let Self { shared, range, most, deadline, .. } = *self;
+        let mut filter = match query.text("filter") {
+            Some(text) => Some(shared.filter(text)?.selector()),
+            None => None,
+        };
+        let mut timeline = Timeline::new(BUDGET);
+        let streams: Vec<_> = shared.session.traces().iter().flat_map(|trace| trace.data_streams()).collect();
+        timeline.number_streams(streams.iter().map(|stream| &**stream));
+        let reader = shared.reader(window(range.0, range.1))?;
+        let (mut events, mut is_complete) = (0_u64, true);
+        let mut take = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> {
+            if let Message::Event(event) = message {
+                events += 1;
+                let is_late = || events % STRIDE == 0 && Instant::now() >= deadline;
+                if shared.has_limits && (events > most || is_late()) {
+                    is_complete = false;
+                    return Ok(ControlFlow::Break(()));
+                }
+                if filter.as_mut().is_some_and(|filter| !filter.selects(event)) {
+                    return Ok(ControlFlow::Continue(()));
+                }
+            }
+            if let Message::Event(_) | Message::DiscardedEvents(_) | Message::DiscardedPackets(_) = message {
+                timeline.take(message);
+            }
+            Ok(ControlFlow::Continue(()))
+        };
+        shared.run(&reader, &mut take)?;
+        timeline.finish();
+        Ok((timeline, is_complete))
+    }
 }
 
 /// Visitor that adds spans to a tree.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Instant;
 
 use ichnos::analysis::{
     CPU_TIME, Distribution, GroupBy, GroupValue, PairOptions, PairReader, Pairs, StackCollector, StackFormat,
@@ -16,7 +17,7 @@ use super::command::command;
 use super::flame_tree::FlameTree;
 use super::overview::write_float;
 use super::scan::{self, Match, RangeScan, is_within};
-use super::span_tree::{SpanTreeOptions, add_spans};
+use super::span_tree::{AddedSpans, SpanRead};
 use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::ApiError;
@@ -186,7 +187,7 @@ fn has_spans(shared: &AppState) -> bool {
 }
 
 /// Answers with the call stacks of samples, or of spans without samples.
-pub(super) fn stacks(shared: &Arc<AppState>, query: &Query) -> Result<Vec<u8>, ApiError> {
+pub(super) fn stacks(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let (begin, end) = query.range()?;
     let is_on = |name: &str| Ok(query.bounded(name, 1, 0)? == 1);
     let (inverted, by_thread, only_running) = (is_on("inverted")?, is_on("threads")?, is_on("running")?);
@@ -206,14 +207,13 @@ pub(super) fn stacks(shared: &Arc<AppState>, query: &Query) -> Result<Vec<u8>, A
     let text = String::from_utf8_lossy(&text);
     let lines: Vec<_> = counted_lines(&text, only_running).collect();
     let mut tree = FlameTree::of_folded(lines.iter().map(|line| &**line));
-    let (mut spans, mut is_complete) = (0, scanned.is_complete);
+    let mut added = AddedSpans { is_complete: true, is_exact: true, spans: 0 };
     if profile.samples() == 0 {
-        let build = shared.build_of(query)?;
-        build.wait_until_complete(scan::LONG);
-        is_complete &= build.status().is_complete;
-        let options = SpanTreeOptions { by_thread, only_running };
-        spans = add_spans(&mut tree, &mut build.timeline(), (begin, end), options);
+        let (range, most, deadline) = ((begin, end), MOST_EVENTS, Instant::now() + scan::LONG);
+        let read = SpanRead { shared, range, most, deadline, by_thread, only_running };
+        added = read.add_to(&mut tree, query)?;
     }
+    let AddedSpans { spans, is_complete, is_exact } = added;
     let of_spans = profile.samples() == 0 && (spans > 0 || has_spans(shared));
     let mut dropped = 0;
     if inverted {
@@ -236,7 +236,8 @@ pub(super) fn stacks(shared: &Arc<AppState>, query: &Query) -> Result<Vec<u8>, A
         if by_thread { " --stack-roots thread" } else { "" },
     ];
     object.member("command").string(&command(shared, &verb.concat(), query, Some((begin, end))));
-    object.member("complete").boolean(is_complete);
+    object.member("complete").boolean(is_complete && scanned.is_complete);
+    object.member("exact").boolean(is_exact);
     object.member("samples").unsigned(profile.samples());
     object.member("spans").unsigned(spans);
     object.member("unit").string(if of_spans { "ns" } else { "" });

@@ -7,9 +7,10 @@ use std::sync::atomic::Ordering;
 use ichnos::analysis::{JoinedEvent, TaskCollector, TaskGraph, TaskOptions};
 use ichnos::json::write::{ObjectWriter, ValueWriter};
 use ichnos::model::meaning::Meaning;
-use ichnos::viewers::EventId;
+use ichnos::viewers::{EventId, since_origin};
 
 use super::command::command;
+use super::overview::write_time;
 use super::scan::{self, RangeScan};
 use crate::app_state::AppState;
 use crate::query::Query;
@@ -91,7 +92,7 @@ fn write_text_time(object: &mut ObjectWriter<'_>, name: &'static str, time: Opti
 fn write_event(object: &mut ObjectWriter<'_>, event: Option<EventId>, track: Option<u32>) {
     object.member("event").or_null(event, ValueWriter::display);
     object.member("track").or_null(track.map(u64::from), ValueWriter::unsigned);
-    write_text_time(object, "eventTime", event.map(|event| event.time.into()));
+    write_time(object.member("eventTime"), event.map(|event| event.time));
 }
 
 /// Lists the tasks with events in a range.
@@ -100,8 +101,8 @@ pub(super) fn tasks(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiErro
     let limit = query.bounded("limit", MOST_TASKS, TASKS)? as usize;
     let list = list(shared, query)?;
     let is_in = |row: &&TaskRow| {
-        row.begin.is_none_or(|time| time <= i128::from(end))
-            && row.end.is_none_or(|time| time >= i128::from(begin))
+        row.begin.is_none_or(|time| time <= i128::from(since_origin(end)))
+            && row.end.is_none_or(|time| time >= i128::from(since_origin(begin)))
     };
     let mut out = Vec::new();
     let mut object = ValueWriter::new(&mut out).object();
@@ -128,7 +129,7 @@ pub(super) fn tasks(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiErro
 pub(super) fn task(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
     let id = query.text("id").ok_or_else(|| ApiError::bad("missing `id`"))?;
     let list = list(shared, query)?;
-    let begin = query.number("begin")?.map(i128::from);
+    let begin = query.time("begin")?.map(|time| i128::from(since_origin(time)));
     // Operations of several traces can have the same identifier.
     let found = || list.rows.iter().filter(|row| row.id.to_string() == id);
     let row = found().find(|row| begin.is_some() && row.begin == begin).or_else(|| found().next());

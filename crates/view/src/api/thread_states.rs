@@ -3,17 +3,20 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use ichnos::analysis::events::ThreadNames;
 use ichnos::analysis::{PathOptions, PathStep, ThreadCollector, ThreadOptions, Waker};
 use ichnos::json::write::{ObjectWriter, ValueWriter};
 use ichnos::model::meaning::{EventRole, Meaning};
-use ichnos::model::{Message, Sink as _, Window};
-use ichnos::viewers::{EventId, ThreadState, ThreadWaker, Timeline, TimelineState, TimelineTrackKind};
+use ichnos::model::{Message, Sink as _};
+use ichnos::viewers::{
+    EventId, ThreadState, ThreadWaker, Timeline, TimelineState, TimelineTrackKind, since_origin,
+};
 
 use super::command::command;
 use super::events::MOST_EVENTS;
 use super::overview::write_time;
 use super::range;
-use super::scan::{self, RangeScan};
+use super::scan::{self, RangeScan, STRIDE, window};
 use crate::app_state::AppState;
 use crate::query::Query;
 use crate::response::ApiError;
@@ -30,13 +33,10 @@ const MOST_STEPS: usize = 20_000;
 /// Maximum number of woken threads in an answer.
 const MOST_WOKEN: usize = 50;
 
-/// Number of messages between two checks of the deadline.
-const STRIDE: u64 = 1_024;
-
 /// Describes the state of a thread at a time, and earlier states. The parameter `track` is the track of the thread or
 /// its states. It can also be a processor track, and `name` is then the number of the thread name.
 pub(super) fn thread(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError> {
-    let time = query.required("time")?;
+    let time = query.required_time("time")?;
     let (track, resolution) = {
         let timeline = shared.build.timeline();
         (states_track(&timeline, query)?, timeline.resolution())
@@ -48,6 +48,8 @@ pub(super) fn thread(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiErr
         let finer = part.map(|part| part.timeline().states_at(track, time, MOST_STATES)).unwrap_or_default();
         if finer.len() > states.len() {
             states = finer;
+            let whole = shared.build.timeline();
+            states.iter_mut().for_each(|state| whole.name_wait(track, state));
         }
     }
     let switch = match states.first() {
@@ -115,6 +117,18 @@ fn write_track(object: &mut ObjectWriter<'_>, timeline: &Timeline, track: Option
     object.string("name", timeline.tracks().get(track as usize).map(|track| &*track.name));
 }
 
+/// Writes a track with the name that its thread had, or else the name of the track.
+fn write_named_track(
+    object: &mut ObjectWriter<'_>,
+    timeline: &Timeline,
+    track: Option<u32>,
+    name: Option<&str>,
+) {
+    let Some(name) = name else { return write_track(object, timeline, track) };
+    object.unsigned("track", track.map(u64::from));
+    object.member("name").string(name);
+}
+
 fn write_state(object: &mut ObjectWriter<'_>, timeline: &Timeline, state: &TimelineState) {
     object.member("state").string(timeline.name(state.name));
     write_times(object, timeline, state);
@@ -134,7 +148,8 @@ fn write_times(object: &mut ObjectWriter<'_>, timeline: &Timeline, state: &Timel
         Some(ThreadWaker::Thread(thread)) => {
             let mut waker = object.member("endedBy").object();
             waker.member("thread").unsigned(thread);
-            write_track(&mut waker, timeline, state.woken_by);
+            let name = state.waker_name.map(|name| timeline.name(name));
+            write_named_track(&mut waker, timeline, state.woken_by, name);
             waker.end();
         }
         _ => {}
@@ -151,11 +166,9 @@ pub(super) fn waits(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiErro
     for (track, state) in timeline.longest_waits(begin, end, MOST_WAITS) {
         let mut entry = list.element().object();
         entry.member("states").unsigned(track.into());
-        write_track(
-            &mut entry,
-            &timeline,
-            timeline.tracks().get(track as usize).and_then(|track| track.parent),
-        );
+        let of_thread = timeline.tracks().get(track as usize).and_then(|track| track.parent);
+        let name = state.thread_name.map(|name| timeline.name(name));
+        write_named_track(&mut entry, &timeline, of_thread, name);
         write_times(&mut entry, &timeline, &state);
         entry.end();
     }
@@ -173,7 +186,8 @@ fn switch_at(shared: &AppState, track: u32, time: u64) -> Result<Option<(EventId
         let event = found.event;
         let is = |meaning| event.meaning(meaning).and_then(|value| value.as_u64()) == thread;
         let (is_next, is_previous) = (is(Meaning::TargetThread), is(Meaning::PreviousThread));
-        let is_about = matches!(event.class.role, EventRole::Switch | EventRole::Wakeup);
+        let is_about =
+            matches!(event.class.role, EventRole::Switch | EventRole::Wakeup | EventRole::ThreadStart);
         if !is_about || !is_next && !is_previous {
             return ControlFlow::Continue(());
         }
@@ -205,8 +219,7 @@ pub(super) fn path(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError
     let mut collector = ThreadCollector::new(options);
     let streams: Vec<_> = shared.session.traces().iter().flat_map(|trace| trace.data_streams()).collect();
     collector.number_streams(streams.iter().map(|stream| &**stream));
-    let window = Window { begin: Some(i128::from(first)), end: Some(i128::from(end)) };
-    let reader = shared.reader(window)?;
+    let reader = shared.reader(window(first, end))?;
     let deadline = Instant::now() + scan::LONG;
     let (mut messages, mut is_late) = (0_u64, false);
     let mut take = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> {
@@ -222,7 +235,8 @@ pub(super) fn path(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError
     let mut object = ValueWriter::new(&mut out).object();
     object.member("total").unsigned(path.steps.len() as u64);
     object.member("complete").boolean(path.is_complete && !is_late);
-    let verb = format!("threads --path {thread} --during @{begin},@{end}");
+    let during = format!("@{},@{}", since_origin(begin), since_origin(end));
+    let verb = format!("threads --path {thread} --during {during}");
     object.member("command").string(&command(shared, &verb, &Query::new("")?, None));
     let mut list = object.member("steps").array();
     for step in path.steps.iter().take(MOST_STEPS) {
@@ -237,8 +251,9 @@ pub(super) fn path(shared: &AppState, query: &Query) -> Result<Vec<u8>, ApiError
 
 fn write_step(object: &mut ObjectWriter<'_>, timeline: &Timeline, step: &PathStep) {
     let track = |thread| timeline.track_of_thread(step.trace, thread);
+    let name = |thread, names: &ThreadNames| names.name.as_ref().map(|_| names.label(thread));
     object.member("thread").unsigned(step.thread);
-    write_track(object, timeline, track(step.thread));
+    write_named_track(object, timeline, track(step.thread), name(step.thread, &step.names).as_deref());
     object.member("state").string(step.state.name());
     write_time(object.member("begin"), Some(step.begin));
     write_time(object.member("end"), Some(step.end));
@@ -247,9 +262,9 @@ fn write_step(object: &mut ObjectWriter<'_>, timeline: &Timeline, step: &PathSte
     let Some(waker) = &step.waker else { return };
     let mut ended = object.member("endedBy").object();
     match waker {
-        Waker::Thread(thread, _) => {
+        Waker::Thread(thread, names) => {
             ended.member("thread").unsigned(*thread);
-            write_track(&mut ended, timeline, track(*thread));
+            write_named_track(&mut ended, timeline, track(*thread), name(*thread, names).as_deref());
         }
         Waker::Interrupt(name) => ended.member("interrupt").string(name.as_deref().unwrap_or_default()),
         _ => {}

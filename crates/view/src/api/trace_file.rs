@@ -12,6 +12,7 @@ use ichnos::io::{CreateError, MessageOrder};
 use ichnos::model::locks::IgnorePoison as _;
 use ichnos::model::{Event, Window};
 
+use super::scan::window;
 use crate::app_state::AppState;
 use crate::options::ViewOptions;
 use crate::private_directory::PrivateDirectory;
@@ -43,8 +44,7 @@ pub(super) fn export(shared: &AppState, query: &Query, stream: &mut TcpStream) -
     let name =
         if target.writer.is_directory() { name } else { with_extension(name, target.writer.extensions()) };
     let path = directory.path().join(&name);
-    let window = Window { begin: Some(i128::from(begin)), end: Some(i128::from(end)) };
-    let window = shared.options.within(window);
+    let window = shared.options.within(window(begin, end));
     write(shared, query, target, window, &path)?;
     directory.restrict(&name).map_err(failed)?;
     // This fails if the client has disconnected or gets an incomplete file.

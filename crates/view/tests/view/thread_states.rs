@@ -1,5 +1,8 @@
 //! Thread states, wakeups, and critical paths.
 
+use ichnos::Selection;
+use ichnos::analysis::{ThreadCollector, ThreadOptions, Waker};
+use ichnos::model::Window;
 use ichnos_testing::is_complete_sweep;
 use serde_json::Value;
 
@@ -195,4 +198,32 @@ fn check_path(server: &Server, thread: &Value, (from, to): (u64, u64)) {
     assert_eq!(steps.len(), 1, "{path}");
     assert_eq!((&steps[0]["state"], &steps[0]["track"]), (&"running".into(), &thread["track"]), "{path}");
     assert!(path["complete"] == true && path["command"].as_str().unwrap().contains("threads --path"));
+}
+
+/// Waits name the waiting and the waking thread as the report does: by the names at the end of the wait.
+#[test]
+fn waits_have_the_names_of_the_report() {
+    let Some(path) = recorded("ctf/real/tracecompass/many-threads") else { return };
+    let server = Server::of(&path);
+    let mut options = ThreadOptions::default();
+    options.waits = 20;
+    let mut collector = ThreadCollector::new(options);
+    let reader = Selection::default().reader(&server.session, Window::default()).unwrap();
+    reader.pass().run(&mut collector).unwrap();
+    let report = collector.finish();
+    let (begin, end) = server.range();
+    let found = server.json(&format!("api/waits?begin={begin}&end={end}"));
+    let found = found["waits"].as_array().unwrap();
+    let (tracks, mut renamed) = (server.tracks(), 0);
+    for (wait, found) in report.waits().iter().zip(found) {
+        let waker = match &wait.waker {
+            Some(Waker::Thread(thread, names)) => Some(names.label(*thread)),
+            _ => None,
+        };
+        assert_eq!(found["name"], wait.names.label(wait.thread), "{found}");
+        assert_eq!(found["endedBy"]["name"].as_str(), waker.as_deref(), "{found}");
+        let track = found["endedBy"]["track"].as_u64().map(|track| &tracks[track as usize]);
+        renamed += usize::from(track.is_some_and(|track| track["name"] != found["endedBy"]["name"]));
+    }
+    assert!(renamed > 0);
 }

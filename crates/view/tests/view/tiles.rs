@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ichnos::model::Window;
 use ichnos::model::meaning::{ClassMap, EventDisplay, EventRule};
-use ichnos::viewers::Timeline;
+use ichnos::viewers::{Timeline, since_origin};
 use ichnos::{OpenOptions, Selection};
 use ichnos_testing::Random;
 
@@ -83,8 +83,8 @@ fn summaries_and_ranges_that_are_read_again_agree_with_exact_timelines() {
             let to = (from + random.below((end - begin) / 8 + 1)).min(end);
             let mut part = small.part(from.saturating_sub(2 * resolution), usize::MAX);
             let window = Window {
-                begin: Some(i128::from(from.saturating_sub(2 * resolution))),
-                end: Some(i128::from(to.saturating_add(resolution))),
+                begin: Some(since_origin(from.saturating_sub(2 * resolution)).into()),
+                end: Some(since_origin(to.saturating_add(resolution)).into()),
             };
             let reader = Selection::default().reader(&server.session, window).unwrap();
             reader.pass().run(&mut part).unwrap();

@@ -17,9 +17,9 @@ pub(super) trait LaneItem: Copy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SpanItem {
-    /// Start of the first span or instant, in nanoseconds.
+    /// Start of the first span or instant.
     pub begin: u64,
-    /// End of the last span in nanoseconds. For an instant, its time.
+    /// End of the last span. For an instant, its time.
     pub end: u64,
     /// Length of the longest span in nanoseconds. 0 for instants and for spans without an end.
     pub longest: u64,
@@ -92,9 +92,9 @@ impl LaneItem for SpanItem {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CounterItem {
-    /// Time of the first value, in nanoseconds.
+    /// Time of the first value.
     pub begin: u64,
-    /// Time of the last value, in nanoseconds.
+    /// Time of the last value.
     pub end: u64,
     /// Smallest value.
     pub minimum: f64,

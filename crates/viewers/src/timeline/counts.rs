@@ -21,6 +21,6 @@ pub struct TimelineCounts {
     pub counters: u64,
     /// Number of ends whose spans started before the part.
     pub ended_before: u64,
-    /// Number of events that cannot be shown, because their times are before the clock origin or too late.
+    /// Number of events that cannot be shown, because their times are more than 292 years from the clock origin.
     pub not_shown: u64,
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::pyramid::{Pyramid, SpanItem};
 
-use super::wait_table::{KnownWait, WaitTable};
+use super::wait_table::{KnownWait, WaitNames, WaitTable};
 use ichnos_analysis::events::ThreadWaker;
 use ichnos_analysis::events::thread_states::{StateEvent, StateInterval, ThreadState, ThreadStates};
 
@@ -81,15 +81,22 @@ impl StateTracks {
         self.threads.get(&track).map(|(_, thread)| *thread)
     }
 
-    /// Adds an ended state to a track. `name` is the number of its name.
-    pub(super) fn add(&mut self, interval: &StateInterval, track: u32, name: u32, pyramid: &mut Pyramid) {
+    /// Adds an ended state to a track. `name` is the number of its name. `names` are those of a wait.
+    pub(super) fn add(
+        &mut self,
+        interval: &StateInterval,
+        (track, name): (u32, u32),
+        names: WaitNames,
+        pyramid: &mut Pyramid,
+    ) {
         let StateInterval { begin, end, state, reason, waker, .. } = *interval;
         pyramid.span(track, 0, begin, end, name);
         if state == ThreadState::Running {
-            *self.running.entry(track).or_default() += end - begin;
+            let running = self.running.entry(track).or_default();
+            *running = running.saturating_add(end - begin);
         }
         if state.is_wait() && !interval.is_open {
-            self.waits.add(track, KnownWait { begin, end, reason, waker });
+            self.waits.add(track, KnownWait { begin, end, reason, waker, names });
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::pyramid::{MOST_LANES, SpanItem};
 
-use super::wait_table::KnownWait;
+use super::wait_table::{KnownWait, WaitNames};
 use super::{Timeline, TimelineTrackKind, number};
 use ichnos_analysis::events::thread_states::{StateInterval, ThreadState, ThreadWaker};
 
@@ -10,9 +10,9 @@ use ichnos_analysis::events::thread_states::{StateInterval, ThreadState, ThreadW
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TimelineState {
-    /// Start in nanoseconds since the clock origin.
+    /// Start.
     pub begin: u64,
-    /// End in nanoseconds since the clock origin.
+    /// End.
     pub end: u64,
     /// Name number of the state.
     pub name: u32,
@@ -22,6 +22,10 @@ pub struct TimelineState {
     pub waker: Option<ThreadWaker>,
     /// Track of the thread that ended the wait.
     pub woken_by: Option<u32>,
+    /// Name number of the waiting thread at the end of the wait.
+    pub thread_name: Option<u32>,
+    /// Name number of the thread that ended the wait, at its end.
+    pub waker_name: Option<u32>,
 }
 
 impl Timeline {
@@ -54,6 +58,7 @@ impl Timeline {
             let wait = self.states.wait(track, end).filter(|wait| wait.begin == begin);
             let waker = wait.and_then(|wait| wait.waker);
             let woken_by = self.waker_track(track, waker);
+            let names = wait.map(|wait| wait.names).unwrap_or_default();
             found.push(TimelineState {
                 begin,
                 end,
@@ -61,11 +66,20 @@ impl Timeline {
                 waits_in: wait.and_then(|wait| wait.reason),
                 waker,
                 woken_by,
+                thread_name: names.thread,
+                waker_name: names.waker,
             });
             let Some(before) = begin.checked_sub(1) else { break };
             at = before;
         }
         found
+    }
+
+    /// Sets the names of a wait that this timeline knows. A [part](Self::part) can lack earlier names.
+    pub fn name_wait(&self, track: u32, state: &mut TimelineState) {
+        if let Some(wait) = self.states.wait(track, state.end).filter(|wait| wait.begin == state.begin) {
+            (state.thread_name, state.waker_name) = (wait.names.thread, wait.names.waker);
+        }
     }
 
     /// Returns the state track for the thread of a track.
@@ -85,7 +99,7 @@ impl Timeline {
     pub fn longest_waits(&self, begin: u64, end: u64, most: usize) -> Vec<(u32, TimelineState)> {
         let waits = self.states.longest_waits(begin, end, most).into_iter();
         waits
-            .map(|(track, KnownWait { begin, end, reason, waker })| {
+            .map(|(track, KnownWait { begin, end, reason, waker, names })| {
                 let state = TimelineState {
                     begin,
                     end,
@@ -93,6 +107,8 @@ impl Timeline {
                     waits_in: reason,
                     waker,
                     woken_by: self.waker_track(track, waker),
+                    thread_name: names.thread,
+                    waker_name: names.waker,
                 };
                 (track, state)
             })
@@ -161,6 +177,7 @@ impl Timeline {
         let end = whole.range.map_or(0, |(_, last)| last);
         self.states.finish(end.max(self.range.map_or(0, |(_, last)| last)));
         for mut interval in std::mem::take(&mut self.states.ended) {
+            let mut names = WaitNames::default();
             if let Some(track) = whole.states.track(interval.trace, interval.thread) {
                 whole.board.pyramid.latest(track, interval.begin, |_, item| {
                     if item.count == 1 && item.begin == interval.begin {
@@ -170,10 +187,11 @@ impl Timeline {
                 let known = whole.states.wait(track, interval.end).filter(|_| interval.state.is_wait());
                 if let Some(known) = known {
                     (interval.reason, interval.waker) = (known.reason, known.waker);
+                    names = known.names;
                     interval.is_open = false;
                 }
             }
-            self.add_state(&interval);
+            self.add_named_state(&interval, names);
             self.add_run(&interval);
         }
     }
@@ -198,9 +216,32 @@ impl Timeline {
 
     /// Adds a state, if its thread has a track.
     pub(super) fn add_state(&mut self, interval: &StateInterval) {
+        let mut names = WaitNames::default();
+        if interval.state.is_wait() && !interval.is_open {
+            let trace = interval.trace;
+            names.thread = self.thread_label(trace, interval.thread);
+            if let Some(ThreadWaker::Thread(waker)) = interval.waker {
+                names.waker = self.thread_label(trace, waker);
+            }
+        }
+        self.add_named_state(interval, names);
+    }
+
+    fn add_named_state(&mut self, interval: &StateInterval, names: WaitNames) {
         if let Some(track) = self.states.track(interval.trace, interval.thread) {
             let name = number(&mut self.names, interval.state.name());
-            self.states.add(interval, track, name, &mut self.board.pyramid);
+            self.states.add(interval, (track, name), names, &mut self.board.pyramid);
         }
+    }
+
+    /// Returns the number of a thread's current name with its number. `None` if the name is unknown.
+    fn thread_label(&mut self, trace: u32, thread: u64) -> Option<u32> {
+        use std::fmt::Write as _;
+        let Self { scheduling, names, text, .. } = self;
+        let (.., name) = scheduling.describe(trace, thread);
+        text.clear();
+        // Writing to memory does not fail.
+        let _ = write!(text, "{} ({thread})", name?);
+        Some(number(names, text)).filter(|number| *number != Self::OTHER)
     }
 }

@@ -21,6 +21,15 @@ pub(super) struct KnownWait {
     /// Name number of the span in which the thread waits.
     pub(super) reason: Option<u32>,
     pub(super) waker: Option<ThreadWaker>,
+    pub(super) names: WaitNames,
+}
+
+/// Name numbers of a waiting thread, and of the thread that woke it up, at the end of the wait.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct WaitNames {
+    pub(super) thread: Option<u32>,
+    pub(super) waker: Option<u32>,
 }
 
 /// Waits by state track.
@@ -102,7 +111,10 @@ mod tests {
         let mut table = WaitTable::default();
         for (track, end, waker) in [(3, 10, 7), (3, 20, 8), (3, 30, 7), (4, 15, 7), (4, 40, 7)] {
             let waker = Some(ThreadWaker::Thread(waker));
-            table.add(track, KnownWait { begin: end - 5, end, reason: None, waker });
+            table.add(
+                track,
+                KnownWait { begin: end - 5, end, reason: None, waker, names: WaitNames::default() },
+            );
         }
         let ended = |begin, end, most| table.ended_by(ThreadWaker::Thread(7), (begin, end), |_| true, most);
         assert_eq!(ended(10, 30, 9), [(3, 10), (4, 15), (3, 30)]);

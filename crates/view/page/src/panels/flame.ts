@@ -90,7 +90,7 @@ export class FlamePanel implements Panel {
     this.command.set(stacks.command);
     this.unit = stacks.unit ?? "";
     const dropped = stacks.dropped ? `, ${plural(stacks.dropped, "small frame")} dropped` : "";
-    this.status.textContent = `${rangeText(this.state)} · ${stacks.spans ? plural(stacks.spans, "span") : plural(stacks.samples, "sample")}${dropped}${partly(stacks.complete)}`;
+    this.status.textContent = `${rangeText(this.state)} · ${stacks.spans ? plural(stacks.spans, "span") : plural(stacks.samples, "sample")}${dropped}${stacks.exact === false ? ", times are approximate" : ""}${partly(stacks.complete)}`;
     // Threads of which nothing counts are there without a value.
     if (!stacks.root.children?.length || !stacks.root.value) {
       this.root = null;
