@@ -55,7 +55,7 @@ fn rows_and_details_equal_those_of_cat() {
             assert_eq!(event["name"], line["name"], "{name}");
             // Reports have labels.
             let is_named = name == "hello-xtrace";
-            assert_eq!(row["name"], if is_named { &event["label"] } else { &line["name"] }, "{name}");
+            assert_eq!(&row["name"], if is_named { &event["label"] } else { &line["name"] }, "{name}");
             assert!(event["text"].as_str().unwrap().contains(line["name"].as_str().unwrap()));
             assert_eq!((&event["track"], &event["id"]), (&row["track"], &row["id"]), "{name}");
         }
