@@ -11,6 +11,8 @@ use serde_json::Value;
 
 use crate::client::Server;
 
+static STOP: AtomicBool = AtomicBool::new(false);
+
 /// Writes a trace with a span from -3,000 to -1,000, instants at -10 and 5, and an instant in the far future.
 fn write(path: &Path) {
     let mut lines = String::from(
@@ -87,7 +89,6 @@ fn events_before_the_clock_origin_are_shown() {
     assert_eq!(server.json("api/stacks?begin=-3000&end=5")["root"]["value"], 2_000);
     assert_eq!(server.json("api/search?q=call")["total"], 2);
     assert_eq!(server.ask("api/events?begin=x&end=5").0, 400);
-    static STOP: AtomicBool = AtomicBool::new(false);
     let session = Arc::new(ichnos::open([&path], &OpenOptions::default()).unwrap());
     let page = page_file(session, ViewOptions::new("early", &STOP)).unwrap();
     assert_eq!(page.not_shown, 1);

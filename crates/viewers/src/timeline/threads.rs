@@ -1,5 +1,7 @@
 //! Threads of a timeline: states, wakeups and processors.
 
+use std::fmt::Write as _;
+
 use crate::pyramid::{MOST_LANES, SpanItem};
 
 use super::wait_table::{KnownWait, WaitNames};
@@ -236,7 +238,6 @@ impl Timeline {
 
     /// Returns the number of a thread's current name with its number. `None` if the name is unknown.
     fn thread_label(&mut self, trace: u32, thread: u64) -> Option<u32> {
-        use std::fmt::Write as _;
         let Self { scheduling, names, text, .. } = self;
         let (.., name) = scheduling.describe(trace, thread);
         text.clear();
