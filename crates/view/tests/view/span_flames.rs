@@ -42,7 +42,7 @@ fn add(node: &Value, path: &str, times: &mut BTreeMap<String, u64>) {
 
 #[test]
 fn flame_graphs_of_spans_equal_the_command() {
-    let Some(path) = recorded("ctf/real/tracecompass/many-threads") else { return };
+    let Some(path) = recorded("ctf/real/tracecompass/bug446190") else { return };
     let server = Server::of(&path);
     let (begin, end) = server.range();
     let middle = begin + (end - begin) / 2;
