@@ -198,7 +198,7 @@ fn simulated_critical_paths_equal_sql() {
 fn paths_equal(trace: &Path, rows: Vec<Vec<Json>>) {
     let wanted = by_thread(rows);
     let longest = wanted.iter().max_by_key(|(_, steps)| steps.len()).map(|(thread, _)| *thread);
-    let step = wanted.len() / 12 + 1;
+    let step = wanted.len() / 4 + 1;
     let some = wanted.keys().copied().step_by(step);
     let mut others = 0;
     for thread in some.chain(longest) {

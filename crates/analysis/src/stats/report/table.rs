@@ -211,9 +211,9 @@ impl StatsDisplay<'_, '_> {
         });
         let mut titles = vec![noun, "min", "mean", "p50", "p90", "p99", "max"];
         // The sum of a field's values is not useful in general.
-        let has_total = self.found.pairs.is_some() || self.found.order == StatsOrder::Total;
-        let sums = [has_total.then_some("total"), has_own.then_some("self")];
-        titles.splice(1..1, sums.into_iter().flatten());
+        if self.found.pairs.is_some() {
+            titles.splice(1..1, ["total"].into_iter().chain(has_own.then_some("self")));
+        }
         let mut table = TextTable::new(&titles, &self.names());
         for row in &self.found.rows {
             // With a timeline, some rows lack numbers.
@@ -223,9 +223,10 @@ impl StatsDisplay<'_, '_> {
             };
             let more = if row.missed > 0 { "+" } else { "" };
             let mut cells = vec![format!("{}{more}", grouped(numbers.distribution.count()))];
-            let total = || numbers.distribution.total().map(show).unwrap_or_default();
-            cells.extend(has_total.then(total));
-            cells.extend(has_own.then(|| row.own_time.map(duration).unwrap_or_default()));
+            if let Some(own) = row.own_time {
+                cells.extend(numbers.distribution.total().map(show));
+                cells.extend(has_own.then(|| duration(own)));
+            }
             cells.extend(quantiles(numbers, show).into_iter().map(|(_, value)| value));
             cells.extend(self.key(row));
             table.rows.push(cells);
