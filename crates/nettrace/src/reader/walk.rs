@@ -69,7 +69,8 @@ impl Walk {
                     self.pass_block(bytes, &block, index, walker);
                 }
                 FileItem::Fault(_) => {}
-                FileItem::More | FileItem::End => return,
+                // The index drops the rows before later blocks.
+                FileItem::More | FileItem::End => return self.kinds.advance(index, container.position()),
             }
         }
     }
