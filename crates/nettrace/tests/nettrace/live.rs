@@ -161,26 +161,31 @@ fn version_6_in_chunks() {
     assert!(found_stacks > 1_000, "{found_stacks}");
 }
 
+/// Metadata id of [`add_number`].
+const NUMBER: u32 = 2;
+
+/// Adds the metadata of an event with a number.
+fn add_number(file: &mut File, name: &str) {
+    file.metadata(&[Metadata::new(NUMBER, name, [field(Form::V6, 9, "number")])]);
+}
+
+/// Adds six threads in three processes.
+fn add_threads(file: &mut File) {
+    let rows = (1..=6u64).map(|thread| {
+        Bytes::new().sized(Bytes::new().var(thread).u8(2).var(10 + thread / 3).u8(3).var(100 + thread))
+    });
+    file.block(kind::THREAD, &Bytes::new().all(rows).0);
+}
+
 /// Creates a version 6 file of a machine with several processes, whose names come first.
 fn random_machine(random: &mut Random) -> Vec<u8> {
     const NAME: u32 = 1;
-    const NUMBER: u32 = 2;
     let mut file = File::new(Form::V6);
     let mut name = Metadata::new(NAME, "ExistingProcess", []);
     name.provider = "Universal.System".to_owned();
-    let describe = |file: &mut File, name: &str| {
-        file.metadata(&[Metadata::new(NUMBER, name, [field(Form::V6, 9, "number")])]);
-    };
-    let threads = |file: &mut File| {
-        // Two threads in each of three processes.
-        let rows = (1..=6u64).map(|thread| {
-            Bytes::new().sized(Bytes::new().var(thread).u8(2).var(10 + thread / 3).u8(3).var(100 + thread))
-        });
-        file.block(kind::THREAD, &Bytes::new().all(rows).0);
-    };
     file.metadata(&[name]);
-    describe(&mut file, "Number");
-    threads(&mut file);
+    add_number(&mut file, "Number");
+    add_threads(&mut file);
     let (mut sequences, mut time) = ([0u32; 7], 1);
     let mut next = |thread: u64| {
         sequences[thread as usize] += 1;
@@ -221,10 +226,10 @@ fn random_machine(random: &mut Random) -> Vec<u8> {
         let (_, time) = next(0);
         file.sequence_point(time, flags, &[]);
         if flags & 1 != 0 {
-            threads(&mut file);
+            add_threads(&mut file);
         }
         if flags & 2 != 0 {
-            describe(&mut file, &format!("Number{segment}"));
+            add_number(&mut file, &format!("Number{segment}"));
         }
     }
     file.end()
