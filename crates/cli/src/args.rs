@@ -163,7 +163,7 @@ pub(crate) enum Verb {
     View(Box<ViewVerb>),
     /// Collect reports from programs over UDP and TCP into a directory
     Collect(Box<CollectArgs>),
-    /// Record the events of a .NET program into a file
+    /// Record the events of a .NET program into a file, or other live inputs
     #[cfg(all(feature = "dotnet", target_os = "linux"))]
     Record(Box<RecordArgs>),
     /// Run a babeltrace2 command line

@@ -3,8 +3,9 @@
 mod babeltrace_compat;
 mod option_check;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{IsTerminal as _, Write as _};
+use std::path::Path;
 
 #[cfg(feature = "view")]
 use clap::ArgMatches;
@@ -13,7 +14,7 @@ use ichnos::export::{TerminalText, for_terminal};
 
 use crate::args::{self, LowArgs, When, limits};
 use crate::exit::{Exit, Failure};
-use crate::input::event_map;
+use crate::input::{event_map, live};
 use crate::output::{self, safe};
 
 /// Parses the command line. Ends the program if clap finds an error, or if help was requested.
@@ -36,7 +37,7 @@ pub(crate) fn parse() -> Result<LowArgs, Failure> {
         output::print_as_it_is(&text)?;
         std::process::exit(Exit::Success as i32);
     }
-    let words = babeltrace_compat::arrange(words, &command)?;
+    let words = record_as_convert(babeltrace_compat::arrange(words, &command)?);
     let parsed = command.try_get_matches_from_mut(&words).and_then(|matches| {
         let args = LowArgs::from_arg_matches(&matches);
         args.map(|args| (args, matches)).map_err(|error| error.format(&mut command))
@@ -58,6 +59,25 @@ pub(crate) fn parse() -> Result<LowArgs, Failure> {
             std::process::exit(Exit::Success as i32)
         }
     }
+}
+
+/// Replaces the verb `record` by `convert` if an input is no process, because `convert` keeps all other live inputs.
+fn record_as_convert(mut words: Vec<OsString>) -> Vec<OsString> {
+    let verb = words.iter().skip(1).position(|word| !word.to_string_lossy().starts_with('-'));
+    let (before, arguments) = words.split_at_mut(verb.map_or(0, |before| before + 2));
+    let mut inputs = arguments.iter().take_while(|word| *word != "--");
+    if let Some(verb) = before.last_mut().filter(|verb| *verb == "record")
+        && inputs.any(|word| is_other_live_input(word))
+    {
+        *verb = "convert".into();
+    }
+    words
+}
+
+/// Returns `true` for the address of a live input that is no process, and for the option of receivers.
+fn is_other_live_input(word: &OsStr) -> bool {
+    let is_option = word.to_str().is_some_and(|word| word == "--listen" || word.starts_with("--listen="));
+    is_option || live::is_network_address(Path::new(word))
 }
 
 /// Returns the arguments after the verb `babeltrace2`, or all if the program has this name.

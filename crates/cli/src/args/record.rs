@@ -13,8 +13,10 @@ use crate::args::{size, time};
 #[derive(Args, Debug)]
 #[command(
     override_usage = "ichnos record [OPTIONS] --output <FILE> dotnet:PID|NAME\n       \
-        ichnos record [OPTIONS] --output <FILE> -- COMMAND...",
-    after_long_help = "The events are written as they arrive, so that little is lost when ichnos is killed: \
+        ichnos record [OPTIONS] --output <FILE> -- COMMAND...\n       \
+        ichnos record [OPTIONS] --output <OUT> net://HOST/host/NAME/SESSION|--listen ADDRESS...",
+    after_long_help = "With net:// and --listen, `record` is `ichnos convert`, and has its options.\n\n\
+The events are written as they arrive, so that little is lost when ichnos is killed: \
         `ichnos repair` makes such a file whole. Ctrl-C ends the session, and the process then lists its \
         methods (the rundown). A second Ctrl-C ends ichnos at once.\n\n\
 COMMAND waits until the session has started, and ends with the session. .NET Core 3 cannot wait, so its session starts \
@@ -76,12 +78,9 @@ pub(crate) struct RecordArgs {
 fn process(text: &str) -> Result<String, String> {
     let target = text.strip_prefix("dotnet:").filter(|target| !target.is_empty());
     let expected = || {
-        let (found, is_net) = (text.escape_debug(), text.starts_with("net"));
-        match is_net || text.contains("://") || text.starts_with("unixgram:") {
-            true if is_net => {
-                format!("`record` is for .NET processes: use `ichnos convert {found} -o DIR` for a session")
-            }
-            true => format!("`record` is for .NET: use `ichnos convert --listen {found} -o OUT`"),
+        let found = text.escape_debug();
+        match text.contains("://") || text.starts_with("unixgram:") {
+            true => format!("expected dotnet:PID, dotnet:NAME or `--listen {found}`, found `{found}`"),
             false => format!("expected dotnet:PID or dotnet:NAME, found `{found}`"),
         }
     };
@@ -103,10 +102,7 @@ mod tests {
         assert_eq!(process("dotnet:12").as_deref(), Ok("12"));
         assert!(process("12").is_err() && process("dotnet:").is_err());
         let other = |text: &str| process(text).unwrap_err();
-        assert!(
-            other("net://localhost/host/a/b").contains("`ichnos convert net://localhost/host/a/b -o DIR`")
-        );
-        assert!(other("otlp://").contains("`ichnos convert --listen otlp:// -o OUT`"));
+        assert!(other("otlp://").contains("`--listen otlp://`"));
         assert_eq!(duration("1.5s"), Ok(Duration::from_millis(1500)));
         assert!(duration("0").is_err() && duration("-1s").is_err() && duration("soon").is_err());
     }

@@ -43,6 +43,11 @@ pub(crate) fn address(path: &Path) -> Option<&str> {
     path.to_str().filter(|text| SCHEMES.iter().any(|scheme| text.starts_with(scheme)))
 }
 
+/// Returns `true` for the address of a live input on a network.
+pub(crate) fn is_network_address(path: &Path) -> bool {
+    address(path).is_some_and(|address| address.contains("://"))
+}
+
 /// Returns `true` if a live input ended because of an error.
 pub(crate) fn has_failed() -> bool {
     HAS_FAILED.load(Ordering::Relaxed)

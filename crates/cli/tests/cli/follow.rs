@@ -207,6 +207,36 @@ fn dotnet_files_with_any_name() {
     let mut following = Following::start(&["cat", text(&directory.join("no.nettrace"))]);
     assert!(following.message().contains("waiting: "));
     assert_eq!(following.end("-INT").0, Some(0));
+    // Its name does not decide what it is.
+    let other = directory.join("other.nettrace");
+    let mut following = Following::start(&["cat", text(&other)]);
+    assert!(following.message().contains("waiting: "));
+    append(&other, &tick(1));
+    assert!(following.line().contains("n = 1"));
+    assert_eq!(following.end("-INT").0, Some(0));
+}
+
+/// Traces of a whole machine in version 6, in pieces.
+#[test]
+fn dotnet_files_of_version_6() {
+    let Some(traces) = ichnos_testing::recorded("nettrace/runtime") else { return };
+    let bytes = fs::read(traces.join("perl-cpu-v6.nettrace")).unwrap();
+    let directory = Directory::new("follow-v6");
+    let path = directory.join("machine.nettrace");
+    fs::write(&path, &bytes).unwrap();
+    let expected = ichnos(["cat", text(&path)]).out;
+    fs::remove_file(&path).unwrap();
+    let mut following = Following::start(&["cat", text(&path)]);
+    let mut found = String::new();
+    for piece in bytes.chunks(10_000) {
+        OpenOptions::new().create(true).append(true).open(&path).unwrap().write_all(piece).unwrap();
+        if found.is_empty() {
+            found = following.line();
+        }
+    }
+    let (code, rest, messages) = following.end("-INT");
+    found.push_str(&rest);
+    assert!(found == expected, "{code:?}: {messages}");
 }
 
 /// The command ends with the reader of its output, even if nothing happens.

@@ -309,6 +309,13 @@ fn live_input_is_written() {
         ichnos(["repair", text(&path), "-o", text(&repaired)]).expect(0, &[]);
         assert_eq!(messages(&repaired), ["one", "two"], "{name}");
     }
+    // `record` does the same.
+    let path = directory.join("recorded.jsonl");
+    let mut receiving = Receiving::start(&["record", "-o", text(&path)]);
+    receiving.log(&["one"]);
+    receiving.signal("-INT");
+    let (code, _, err) = receiving.wait();
+    assert_eq!((code, messages(&path)), (Some(0), vec!["one".to_owned()]), "{err}");
     ichnos(["convert", "--listen", "otlp://127.0.0.1:0", "--force", "-o", text(&directory.join("ctf"))])
         .expect(2, &["live input needs a new directory"]);
 }

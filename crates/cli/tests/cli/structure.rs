@@ -351,7 +351,6 @@ fn a_format_is_one_line_in_the_facade() {
 /// Files in the command that name a format, with the reason.
 const NAMES_FORMATS: &[(&str, &str)] = &[
     ("babeltrace_compat.rs", "what `babeltrace2` calls its components and formats of output"),
-    ("last_event.rs", "`record` looks for an event in what a .NET runtime sends"),
     ("listen.rs", "each receiver has addresses of its own"),
     ("live.rs", "each kind of live input has addresses and options of its own"),
     ("requests.rs", "requests are collected in another way than reports"),

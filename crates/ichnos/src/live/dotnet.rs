@@ -11,6 +11,7 @@
 //! broken, and no event came after a later one with 40 ms instead of [`FLUSH_END`]. With 20 ms, up to 16 % did, because a
 //! flush takes some time.
 
+mod dotnet_search;
 mod inbox;
 mod pause;
 mod session_receiver;
@@ -28,6 +29,7 @@ use ichnos_model::clock::{ClockOffsets, ClockOrigin};
 use ichnos_model::live::{Arrivals, LiveFeed, LiveOptions, LivePoll, LiveTrace};
 use ichnos_model::{DataStream, Message};
 
+pub use self::dotnet_search::DotnetSearch;
 use self::inbox::{Delivery, Inbox};
 use self::pause::Pause;
 pub use self::pause::{FLUSH_END, QUIET};

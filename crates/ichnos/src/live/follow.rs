@@ -55,7 +55,7 @@ pub use self::input_state::InputState;
 use self::delivery::Delivery;
 use self::later_feed::Opening;
 #[cfg(feature = "nettrace")]
-use self::nettrace_feed::{FileStart, NettraceFeed, is_nettrace};
+use self::nettrace_feed::{FileStart, NettraceFeed, is_nettrace, will_be_nettrace};
 #[cfg(feature = "nettrace")]
 use self::nettrace_folder::NettraceFolder;
 use self::spooled_pipe::SpooledPipe;
@@ -118,6 +118,12 @@ pub fn open(
             };
             openings.push((name, Box::new(open)));
         }
+        // They are not waited for together with the others.
+        let will_be = |path: &PathBuf| will_be_nettrace(path, options);
+        let (later, files): (Vec<_>, Vec<_>) = files.into_iter().partition(will_be);
+        for path in later {
+            openings.extend(open_files(vec![path], options, follow, live)?);
+        }
         files
     };
     if !files.is_empty() {
@@ -175,17 +181,18 @@ fn open_folder(
     let has_files = Arc::new(AtomicBool::new(nettrace_folder::has_nettrace(&directories, &options)));
     let folder = NettraceFolder::open(&directories, &options, &follow, Arc::clone(&has_files), live)?;
     options.without_read_once = true;
-    let (waiting, is_other) = (Arc::clone(&follow.waiting), Arc::clone(&has_files));
-    follow.waiting = Arc::new(move |error| {
-        if !is_other.load(Ordering::Relaxed) {
-            waiting(error);
-        }
-    });
     let (watched, given) = (directories.clone(), options.clone());
     follow.goes_on = Arc::new(move || {
         let found = has_files.load(Ordering::Relaxed) || nettrace_folder::has_nettrace(&watched, &given);
         has_files.store(found, Ordering::Relaxed);
         found
+    });
+    // A .NET file that appeared a moment ago is no reason to wait.
+    let (waiting, is_read) = (Arc::clone(&follow.waiting), Arc::clone(&follow.goes_on));
+    follow.waiting = Arc::new(move |error| {
+        if !is_read() {
+            waiting(error);
+        }
     });
     let (live, is_any) = (live.clone(), Arc::clone(&follow.goes_on));
     let open = move || if live.is_stopped() && !is_any() { Err(FollowError::Stopped) } else { Ok(folder) };

@@ -11,6 +11,7 @@ use super::block_audit::find_damage;
 use super::index::{Barrier, EventBlockHeader, MetadataAt, NettraceIndex, content, release};
 use super::nettrace_options::NettraceOptions;
 use super::override_reader;
+use super::overrides::Overrides;
 use super::tables::LabelTable;
 use crate::{
     Block, BlockKind, Container, EventMetadata, EventRows, Fault, FileItem, PointHead, Refusal, RowEncoding,
@@ -292,13 +293,25 @@ impl NettraceIndex {
 
     /// Adds the event classes with labels that override metadata. `container` is at the first block.
     fn add_overridden(&mut self, bytes: &Bytes, container: &Container, rows: &mut MetadataRows) {
-        let (pairs, is_full) = override_reader::find(bytes, container, self);
+        let found = override_reader::find(bytes, container, self);
+        self.add_pairs(found, rows);
+    }
+
+    /// Adds event classes with labels that override metadata, unless they are known. `is_full` means that there are more.
+    pub(super) fn add_pairs(
+        &mut self,
+        (pairs, is_full): (Vec<(u32, Overrides)>, bool),
+        rows: &mut MetadataRows,
+    ) {
         if is_full {
             let statement = "too many different labels override metadata: some are ignored";
             self.record(Fault::new(Rule::MetadataRow, 0, statement));
         }
         let mut is_refused = false;
         for (class, labels) in pairs {
+            if self.overridden.contains_key(&(class, labels)) {
+                continue;
+            }
             let Some(metadata) = self.classes.get(class as usize) else { continue };
             match rows.find_or_add(labels.apply(metadata), &mut self.classes) {
                 Some(overridden) => drop(self.overridden.insert((class, labels), overridden)),

@@ -51,6 +51,11 @@ impl EventKinds {
         }
     }
 
+    /// Starts behind this number of metadata rows.
+    pub(super) fn skip(&mut self, count: usize) {
+        self.next = count;
+    }
+
     /// Returns the number of metadata rows that were added, and starts again at the first row of the index.
     pub(super) fn take_added(&mut self) -> usize {
         std::mem::take(&mut self.next)

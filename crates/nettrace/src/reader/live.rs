@@ -9,10 +9,12 @@ use ichnos_model::source::{Record, SourceCursor};
 use ichnos_model::stack::StackTable;
 use ichnos_model::{Cursor as _, DataStream, Event, Message, Trace, Window};
 
+use super::arriving_pass::ArrivingPass;
 use super::class::{self, event_kind};
 use super::index::{NettraceIndex, content};
 use super::index_builder::MetadataRows;
 use super::nettrace_options::NettraceOptions;
+use super::processes::ProcessNames;
 use super::source::EventSource;
 use super::symbols::{ArrivingSymbols, SharedNames};
 use super::trace_file::FileState;
@@ -30,7 +32,8 @@ const MOST_WAITING: u64 = 32 << 20;
 /// events wait ([`release_waiting`](Self::release_waiting)).
 ///
 /// The trace declares no event record classes: each is [found](Trace::dynamic_classes) with its first event. Addresses
-/// have the names of the methods in the events so far. Only version 4 is read, the version that .NET sends.
+/// have the names of the methods in the events so far. Processes, too, have the names known so far. Version 3 is only read
+/// from files.
 ///
 /// ```
 /// use ichnos_nettrace::{LiveNettrace, LiveState, NettraceOptions};
@@ -75,6 +78,8 @@ struct GrowingReader {
     /// Container at the next block whose metadata is read.
     scan: Container,
     rows: MetadataRows,
+    /// Version 6.
+    pass: Option<ArrivingPass>,
 }
 
 impl LiveNettrace {
@@ -240,7 +245,7 @@ impl LiveNettrace {
         let bytes = &*self.staged;
         let Some(mut container) = Container::open(bytes, self.is_ended)? else { return Ok(None) };
         let version = container.version();
-        if version != Version::V4 {
+        if version == Version::V3 {
             return Err(NettraceOpenError::NotLive);
         }
         let short = || Refusal::Short(bytes.len() as u64);
@@ -293,7 +298,7 @@ impl GrowingReader {
             options: options.clone(),
             // Stacks are numbered as they arrive.
             are_stacks_interned: OnceLock::from(()),
-            process_names: OnceLock::new(),
+            process_names: OnceLock::from(ProcessNames::default()),
             hashes_of_kinds: OnceLock::new(),
         });
         let mut source = EventSource::new(&file, &stream, Window::default(), None);
@@ -305,7 +310,8 @@ impl GrowingReader {
         // The source must be the only owner, because the file grows.
         drop(file);
         let cursor = SourceCursor::new(stream, source, Window::default(), &options.limits);
-        let mut reader = Self { cursor, scan: container, rows: MetadataRows::new(&options.limits) };
+        let pass = matches!(container.version(), Version::V6(_)).then(ArrivingPass::default);
+        let mut reader = Self { cursor, scan: container, rows: MetadataRows::new(&options.limits), pass };
         reader.extend(&[], false);
         Ok(reader)
     }
@@ -335,7 +341,11 @@ impl GrowingReader {
         file.bytes = [kept, bytes].concat().into();
         file.removed += passed;
         file.is_all = is_all;
+        let (begin, known) = (self.scan.clone(), file.index.metadata.len());
         file.index.extend(&file.bytes, &mut self.scan, is_all, &mut self.rows);
+        if let Some(pass) = &mut self.pass {
+            pass.extend(file, begin, known, &record.stream.trace, &mut self.rows);
+        }
         let faults = std::mem::take(&mut file.index.metadata_faults);
         add_kinds(source, record);
         let log = &mut source.rows.faults;
@@ -364,14 +374,15 @@ fn add_kinds(source: &mut EventSource, record: &mut Record) {
     let Some(classes) = stream.trace.dynamic_classes(stream.class_index) else { return };
     let Some(file) = Arc::get_mut(&mut source.rows.file) else { return };
     let pointer_bits = if file.index.trace.has_short_pointers() { 32 } else { 64 };
+    let is_v6 = matches!(file.index.version, Version::V6(_));
     let mut problem = None;
     for (id, metadata) in file.index.classes.iter().enumerate().skip(file.forms.len()) {
-        let mut kind = event_kind(metadata, id as u128, pointer_bits, false);
+        let mut kind = event_kind(metadata, id as u128, pointer_bits, is_v6);
         kind.class.is_rundown = rundown::is_rundown(metadata);
         // Raw classes have keys of four bytes.
         let key = (id as u64).to_le_bytes();
         let found = classes.intern(&key, || kind.class.clone()).or_else(|error| {
-            kind = event_kind(metadata, id as u128, pointer_bits, false).into_raw(false);
+            kind = event_kind(metadata, id as u128, pointer_bits, is_v6).into_raw(is_v6);
             problem.get_or_insert(error);
             classes.intern(&key, || kind.class.clone())
         });

@@ -2,6 +2,7 @@
 //!
 //! Events are delivered sorted by time, or in file order on request.
 
+mod arriving_pass;
 mod block_audit;
 mod capture;
 pub(crate) mod class;
@@ -66,7 +67,7 @@ pub enum NettraceOpenError {
     #[error("{0}")]
     Plan(#[from] PlanError),
     /// The stream has a version that is only read from files.
-    #[error("only streams of version 4 are read while they arrive: record it, and read the file")]
+    #[error("only streams of versions 4 to 6 are read while they arrive: read the finished file")]
     NotLive,
     /// The times do not fit in 64 bits.
     #[error("the offset of the clock does not fit in 64 bits")]

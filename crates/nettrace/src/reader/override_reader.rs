@@ -20,31 +20,43 @@ pub(super) fn find(
     container: &Container,
     index: &NettraceIndex,
 ) -> (Vec<(u32, Overrides)>, bool) {
-    let mut reader =
-        OverrideReader { bytes, labels: LabelTable::default(), pairs: HashSet::new(), is_full: false };
+    let mut reader = OverrideReader { bytes, found: FoundOverrides::default() };
     walk(bytes, container, index, &mut reader);
-    let is_full = reader.is_full;
-    let mut pairs: Vec<_> = reader.pairs.into_iter().collect();
-    // Class ids must not depend on the order of a set.
-    pairs.sort_by_key(|(class, labels)| {
-        (*class, labels.opcode, labels.keywords, labels.level, labels.version)
-    });
-    (pairs, is_full)
+    reader.found.take()
 }
 
-struct OverrideReader<'f> {
-    bytes: &'f Bytes,
+/// Overriding labels found so far.
+#[derive(Debug, Default)]
+pub(super) struct FoundOverrides {
     labels: LabelTable,
     pairs: HashSet<(u32, Overrides)>,
     /// `true` if there are more pairs than the limit.
     is_full: bool,
 }
 
+impl FoundOverrides {
+    /// Returns the sorted pairs since the last call. Returns `true` if there were more.
+    pub(super) fn take(&mut self) -> (Vec<(u32, Overrides)>, bool) {
+        let mut pairs: Vec<_> = std::mem::take(&mut self.pairs).into_iter().collect();
+        // Class ids must not depend on the order of a set.
+        pairs.sort_by_key(|(class, labels)| {
+            (*class, labels.opcode, labels.keywords, labels.level, labels.version)
+        });
+        (pairs, std::mem::take(&mut self.is_full))
+    }
+}
+
+/// Walker that finds overriding labels.
+pub(super) struct OverrideReader<'f> {
+    pub(super) bytes: &'f [u8],
+    pub(super) found: FoundOverrides,
+}
+
 impl Walker for OverrideReader<'_> {
     fn block(&mut self, block: &Block) {
         match block.kind {
-            BlockKind::LabelList => drop(self.labels.add(content(self.bytes, block))),
-            BlockKind::SequencePoint => self.labels.clear(),
+            BlockKind::LabelList => drop(self.found.labels.add(content(self.bytes, block))),
+            BlockKind::SequencePoint => self.found.labels.clear(),
             _ => {}
         }
     }
@@ -53,7 +65,7 @@ impl Walker for OverrideReader<'_> {
     fn event(&mut self, row: &EventRow, class: u32, _: &ThreadTable) {
         if row.label_list != 0
             && class != UNKNOWN_CLASS
-            && let Some(labels) = self.labels.get(row.label_list)
+            && let Some(labels) = self.found.labels.get(row.label_list)
             && labels.overrides != Overrides::NONE
         {
             self.add((class, labels.overrides));
@@ -64,10 +76,10 @@ impl Walker for OverrideReader<'_> {
 impl OverrideReader<'_> {
     #[cold]
     fn add(&mut self, pair: (u32, Overrides)) {
-        if self.pairs.len() < MOST {
-            self.pairs.insert(pair);
+        if self.found.pairs.len() < MOST {
+            self.found.pairs.insert(pair);
         } else {
-            self.is_full |= !self.pairs.contains(&pair);
+            self.found.is_full |= !self.found.pairs.contains(&pair);
         }
     }
 }

@@ -11,6 +11,8 @@ use crate::{Block, EventMetadata, EventRow};
 pub(super) struct ProcessNames {
     /// Sorted by process and time. Rows with equal times stay in file order.
     rows: Vec<ProcessRow>,
+    /// Names, in a stream that is still arriving, whose bytes are not kept.
+    kept: Option<Vec<u8>>,
 }
 
 /// Data of an event about a process.
@@ -18,7 +20,7 @@ pub(super) struct ProcessNames {
 struct ProcessRow {
     process: u64,
     ticks: u64,
-    /// File position of the name.
+    /// Position of the name, in the file or in the kept names.
     begin: usize,
     /// Length in bytes. `None` if the process ends.
     length: Option<u16>,
@@ -27,13 +29,16 @@ struct ProcessRow {
 /// Maximum number of events about processes. An event takes 32 bytes.
 const MOST: usize = 1 << 18;
 
+/// Maximum number of bytes in kept names.
+const MOST_KEPT: usize = 16 << 20;
+
 impl ProcessNames {
     /// Returns a process's name at a time in ticks, as bytes in the file.
     ///
     /// A name is valid until the next name, because the last events of a process can be recorded after its end. The
     /// first name is also valid before its event, unless another process with this id ended before. one-collect records
     /// a process when it executes another program, but the process was active before that.
-    pub(super) fn get<'f>(&self, process: u64, ticks: u64, bytes: &'f [u8]) -> Option<&'f [u8]> {
+    pub(super) fn get<'f>(&'f self, process: u64, ticks: u64, bytes: &'f [u8]) -> Option<&'f [u8]> {
         let behind = self.rows.partition_point(|row| (row.process, row.ticks) <= (process, ticks));
         let (before, behind) = self.rows.split_at_checked(behind)?;
         let before = before.iter().rev().take_while(|row| row.process == process);
@@ -41,7 +46,36 @@ impl ProcessNames {
         // An end without a previous name belongs to an unnamed process.
         let next = behind.first().filter(|row| row.process == process && before.clone().next().is_none());
         let row = named.or(next)?;
+        let bytes = self.kept.as_deref().unwrap_or(bytes);
         bytes.get(row.begin..row.begin.checked_add(row.length?.into())?)
+    }
+
+    /// Adds the names that have arrived, and copies them.
+    pub(super) fn extend(&mut self, arrived: ProcessNameReader<'_>) {
+        if arrived.rows.is_empty() {
+            return;
+        }
+        let kept = self.kept.get_or_insert_default();
+        for mut row in arrived.rows {
+            let length = usize::from(row.length.unwrap_or(0));
+            if self.rows.len() >= MOST || kept.len() + length > MOST_KEPT {
+                break;
+            }
+            // Names are within the bytes.
+            let name = arrived.bytes.get(row.begin..row.begin + length).unwrap_or_default();
+            row.begin = kept.len();
+            kept.extend_from_slice(name);
+            self.rows.push(row);
+        }
+        self.sort();
+    }
+
+    fn sort(&mut self) {
+        self.rows.sort_by_key(|row| (row.process, row.ticks));
+        // Repeated ends are redundant, and names are searched backwards.
+        self.rows.dedup_by(|row, before| {
+            row.process == before.process && row.length.is_none() && before.length.is_none()
+        });
     }
 }
 
@@ -82,14 +116,11 @@ impl<'f> ProcessNameReader<'f> {
         sources.contains(&ProcessEvent::Name).then(|| Self { bytes, sources, rows: Vec::new() })
     }
 
-    pub(super) fn finish(mut self) -> ProcessNames {
-        self.rows.sort_by_key(|row| (row.process, row.ticks));
-        // Repeated ends are redundant, and names are searched backwards.
-        self.rows.dedup_by(|row, before| {
-            row.process == before.process && row.length.is_none() && before.length.is_none()
-        });
-        self.rows.shrink_to_fit();
-        ProcessNames { rows: self.rows }
+    pub(super) fn finish(self) -> ProcessNames {
+        let mut names = ProcessNames { rows: self.rows, kept: None };
+        names.sort();
+        names.rows.shrink_to_fit();
+        names
     }
 
     #[cold]

@@ -342,7 +342,10 @@ impl RowReader {
     /// Takes what later events need from the blocks that were read: stacks and metadata. All ready events must be
     /// delivered.
     pub(super) fn keep_tables(&mut self, pointer_size: u32, trace: &Trace) {
-        self.stacks.intern_all(&self.file.bytes, pointer_size, trace);
+        match self.file.index.version {
+            Version::V6(_) => self.stacks.keep(&self.file.bytes),
+            _ => self.stacks.intern_all(&self.file.bytes, pointer_size, trace),
+        }
         self.kinds.advance(&self.file.index, self.container.position());
         let added = self.kinds.take_added();
         if let Some(file) = Arc::get_mut(&mut self.file) {

@@ -155,9 +155,7 @@ impl EventSource {
         if self.are_threads_indexes() {
             self.check_references();
         }
-        if let Some(symbols) = &mut self.symbols {
-            symbols.add(self.entry.class, self.entry.timestamp, payload_of(&self.rows.file, &self.entry));
-        }
+        self.add_symbols();
         let stack = if self.entry.stack == 0 { None } else { self.stack(&record.stream) };
         self.write_context(stack, record);
         let index = self.entry.class as usize;
@@ -201,6 +199,19 @@ impl EventSource {
         } else {
             self.make_misfit(stack, record);
         }
+    }
+
+    /// Adds the names of code addresses in the current event, in a stream that is still arriving.
+    #[inline(always)]
+    fn add_symbols(&mut self) {
+        let class = self.entry.class;
+        let Some(symbols) = self.symbols.as_ref().filter(|symbols| symbols.has_names(class)) else { return };
+        let process = match self.rows.file.index.version {
+            Version::V6(_) => self.rows.threads.get(self.entry.thread).and_then(|row| row.process_id),
+            _ => None,
+        };
+        let payload = payload_of(&self.rows.file, &self.entry);
+        symbols.add(class, address_space(process), self.entry.timestamp, payload);
     }
 
     /// Reports payload bytes after the fields of the current event, once per class.
@@ -375,7 +386,7 @@ impl EventSource {
         let trace = &stream.trace;
         file.intern_stacks(trace);
         let pointer_size = file.index.trace.pointer_size;
-        if !found.is_empty() {
+        if !found.is_empty() && !matches!(file.index.version, Version::V6(_)) {
             // In the order of the blocks.
             stacks.intern_all(&file.bytes, pointer_size, trace);
         }

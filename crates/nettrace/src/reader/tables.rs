@@ -226,6 +226,8 @@ pub(super) struct StackBlocks {
     frames: Vec<u64>,
     /// Number of stacks in the blocks.
     count: usize,
+    /// Number of bytes in kept blocks.
+    kept: usize,
     /// `true` if stacks were dropped because the table is full.
     is_full: bool,
 }
@@ -242,6 +244,8 @@ struct StackBlock {
     first_id: u32,
     /// File range of its content.
     content: Range<usize>,
+    /// Its content, if the file bytes are gone.
+    kept: Option<Box<[u8]>>,
     /// Stack table numbers, for stacks of a single process. Created on demand.
     numbers: Option<Vec<u32>>,
     /// Range of each stack in the content, if processes share stacks. Created on demand.
@@ -256,6 +260,9 @@ const MOST_NUMBERS: usize = 1 << 18;
 
 /// Maximum number of stacks between two sequence points, because their positions take memory.
 const MOST_STACKS: usize = 1 << 20;
+
+/// Maximum number of bytes in kept blocks.
+const MOST_KEPT: usize = 64 << 20;
 
 /// Number of a stack without frames.
 const EMPTY: u32 = u32::MAX;
@@ -293,6 +300,7 @@ impl StackBlocks {
         self.last = None;
         self.numbers.clear();
         self.count = 0;
+        self.kept = 0;
         self.is_full = false;
     }
 
@@ -311,7 +319,7 @@ impl StackBlocks {
         self.count += count as usize;
         let (first, last) = (first_id, first_id.saturating_add(count - 1));
         let block = self.blocks.len();
-        self.blocks.push(StackBlock { first_id: first, content, numbers: None, stacks: None });
+        self.blocks.push(StackBlock { first_id: first, content, kept: None, numbers: None, stacks: None });
         // Remove these ids from older blocks.
         if self.ids.range(..=last).next_back().is_some_and(|(_, ids)| ids.last >= first) {
             self.numbers.clear();
@@ -340,6 +348,24 @@ impl StackBlocks {
             // Blocks are within the file.
             let content = bytes.get(block.content.clone()).unwrap_or_default();
             block.numbers = Some(intern(content, pointer_size, trace));
+        }
+    }
+
+    /// Copies the blocks, so that the bytes are no longer needed. For streams with several address spaces, where only
+    /// later events tell which stacks there are.
+    pub(super) fn keep(&mut self, bytes: &[u8]) {
+        let new = self.blocks.iter().rev().take_while(|block| block.kept.is_none()).count();
+        let known = self.blocks.len() - new;
+        for block in self.blocks.iter_mut().skip(known) {
+            // Blocks are within the file.
+            let content = bytes.get(block.content.clone()).unwrap_or_default();
+            let fits = self.kept + content.len() <= MOST_KEPT;
+            self.is_full |= !fits;
+            let content = if fits { content } else { &[] };
+            self.kept += content.len();
+            block.kept = Some(content.into());
+            // They are in the content that is gone.
+            block.stacks = block.stacks.take().filter(|_| fits);
         }
     }
 
@@ -378,16 +404,18 @@ impl StackBlocks {
             return StackLookup::new(*number);
         }
         let missing = if self.is_full { StackLookup::TooMany } else { StackLookup::Unknown };
-        let Some(block) = self.find(id) else { return missing };
-        let index = id.wrapping_sub(block.first_id) as usize;
+        let mut frames = std::mem::take(&mut self.frames);
+        let Some(StackBlock { first_id, content, kept, stacks, .. }) = self.find(id) else { return missing };
+        let index = id.wrapping_sub(*first_id) as usize;
         // Blocks are within the file.
-        let content = bytes.get(block.content.clone()).unwrap_or_default();
-        let stacks = block.stacks.get_or_insert_with(|| ranges(content));
-        let Some(range) = stacks.get(index) else { return StackLookup::Unknown };
+        let content = kept.as_deref().or_else(|| bytes.get(content.clone())).unwrap_or_default();
+        let stacks = stacks.get_or_insert_with(|| ranges(content));
+        let Some(range) = stacks.get(index) else { return missing };
         // `ranges` returns ranges of this content.
         let stack = content.get(range.start as usize..range.end as usize).unwrap_or_default();
-        self.frames.clear();
-        self.frames.extend(addresses(stack, pointer_size));
+        frames.clear();
+        frames.extend(addresses(stack, pointer_size));
+        self.frames = frames;
         let missing = if self.frames.is_empty() { EMPTY } else { TOO_MANY };
         let frame = |address: &u64| {
             let space = if is_kernel_address(*address) { 0 } else { space };

@@ -36,19 +36,49 @@ impl<A: Walker, B: Walker> Walker for (&mut A, &mut B) {
 
 /// Passes all blocks and events of a file to a walker. `container` is at the first block.
 pub(super) fn walk(bytes: &Bytes, container: &Container, index: &NettraceIndex, walker: &mut impl Walker) {
-    let version = index.version;
-    let mut container = container.clone();
-    let mut kinds = EventKinds::default();
-    let mut threads = ThreadTable::default();
-    loop {
-        let block = match container.next(bytes, 0, true) {
-            FileItem::Block(block) => block,
-            FileItem::Fault(_) => continue,
-            FileItem::More | FileItem::End => return,
-        };
-        release(bytes, &block);
-        walker.block(&block);
-        let content = content(bytes, &block);
+    Walk::default().extend(bytes, &mut container.clone(), true, index, walker);
+}
+
+/// Tables that events refer to, during a pass over the blocks.
+#[derive(Debug, Default)]
+pub(super) struct Walk {
+    kinds: EventKinds,
+    threads: ThreadTable,
+}
+
+impl Walk {
+    /// Passes over the metadata rows of the index that were already used. Those before them were removed.
+    pub(super) fn skip_rows(&mut self, count: usize) {
+        self.kinds.skip(count);
+    }
+
+    /// Passes the blocks that have arrived and their events to a walker. `is_all` means that no further bytes arrive.
+    pub(super) fn extend(
+        &mut self,
+        bytes: &Bytes,
+        container: &mut Container,
+        is_all: bool,
+        index: &NettraceIndex,
+        walker: &mut impl Walker,
+    ) {
+        loop {
+            match container.next(bytes, 0, is_all) {
+                FileItem::Block(block) => {
+                    release(bytes, &block);
+                    walker.block(&block);
+                    self.pass_block(bytes, &block, index, walker);
+                }
+                FileItem::Fault(_) => {}
+                // The index drops the rows before later blocks.
+                FileItem::More | FileItem::End => return self.kinds.advance(index, container.position()),
+            }
+        }
+    }
+
+    fn pass_block(&mut self, bytes: &Bytes, block: &Block, index: &NettraceIndex, walker: &mut impl Walker) {
+        let Self { kinds, threads } = self;
+        let version = index.version;
+        let content = content(bytes, block);
         match block.kind {
             BlockKind::Event => {
                 let range = block.content.start as usize..block.content.end as usize;
@@ -58,7 +88,7 @@ pub(super) fn walk(bytes: &Bytes, container: &Container, index: &NettraceIndex, 
                         Some(header) => {
                             (RowEncoding::new(version, header.flags), range.start + header.rows..range.end)
                         }
-                        None => continue,
+                        None => return,
                     },
                 };
                 kinds.advance(index, block.content.start);
@@ -67,7 +97,7 @@ pub(super) fn walk(bytes: &Bytes, container: &Container, index: &NettraceIndex, 
                     if version == Version::V3 && row.metadata_id == 0 {
                         kinds.advance(index, row.payload.end as u64);
                     } else {
-                        walker.event(row, kinds.get(row.metadata_id), &threads);
+                        walker.event(row, kinds.get(row.metadata_id), threads);
                     }
                 }
             }
@@ -81,6 +111,7 @@ pub(super) fn walk(bytes: &Bytes, container: &Container, index: &NettraceIndex, 
                     if point.flushes_threads {
                         threads.clear();
                     }
+                    threads.forget_gone();
                     if point.flushes_metadata {
                         kinds.clear();
                     }

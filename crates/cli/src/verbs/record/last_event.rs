@@ -1,11 +1,7 @@
 //! Events that end a recording.
 
-use std::sync::Arc;
-
-use ichnos::model::live::{LiveFeed, LiveOptions, LivePoll, LiveTrace};
-use ichnos::model::{DataStream, Message, OpenedTrace};
-use ichnos::nettrace::{LiveNettrace, NettraceOptions};
-use ichnos::{Expression, OpenOptions, Selection, Session};
+use ichnos::live::dotnet::DotnetSearch;
+use ichnos::{Expression, Selection};
 
 use crate::exit::Failure;
 use crate::progress::Console;
@@ -14,7 +10,7 @@ use crate::select::filters;
 /// Search for the event that ends a recording.
 pub(super) struct LastEvent {
     expression: Expression,
-    live: LiveNettrace,
+    search: DotnetSearch,
     /// Events that end the recording, after the start of the stream.
     selection: Option<Selection>,
     console: Console,
@@ -23,8 +19,7 @@ pub(super) struct LastEvent {
 
 impl LastEvent {
     pub(super) fn new(expression: Expression, console: Console) -> Self {
-        let live = LiveNettrace::new("dotnet", &NettraceOptions::default(), Vec::new());
-        Self { expression, live, selection: None, console, has_come: false }
+        Self { expression, search: DotnetSearch::new(), selection: None, console, has_come: false }
     }
 
     /// Returns `true` if the event has come.
@@ -37,17 +32,15 @@ impl LastEvent {
         if self.has_come {
             return Ok(());
         }
-        self.live.feed(bytes);
+        self.search.feed(bytes);
         if self.selection.is_none()
-            && self.live.open()
-            && let Some(stream) = self.live.stream()
+            && let Some(session) = self.search.session()
         {
-            let session = session(stream);
-            self.selection =
-                Some(filters::selection(&self.expression, &session, "--until", false, self.console)?);
+            let selection = filters::selection(&self.expression, session, "--until", false, self.console)?;
+            self.selection = Some(selection);
         }
         if let Some(selection) = &mut self.selection {
-            self.has_come = self.live.find_event(|event| selection.wants_event(event));
+            self.has_come = self.search.find(|event| selection.wants_event(event));
         }
         Ok(())
     }
@@ -59,26 +52,4 @@ impl LastEvent {
             filters::review(&selector.filter(), "--until", self.console);
         }
     }
-}
-
-/// Returns a session that describes a data stream, but cannot be read.
-fn session(stream: &Arc<DataStream>) -> Session {
-    let trace =
-        LiveTrace::new("nettrace", "dotnet", Arc::clone(stream), Box::new(Ended), LiveOptions::default());
-    Session::of_live(vec![Box::new(trace) as Box<dyn OpenedTrace>], &OpenOptions::default())
-}
-
-/// Feed without messages.
-struct Ended;
-
-impl LiveFeed for Ended {
-    fn poll(&mut self) -> LivePoll {
-        LivePoll::End
-    }
-
-    fn current(&self) -> Option<Message<'_>> {
-        None
-    }
-
-    fn stop(&mut self) {}
 }

@@ -33,13 +33,19 @@ const FLUSH_END: Duration = Duration::from_millis(300);
 /// Time between two looks at a file without its start, and at a compressed file.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Returns `true` if the file at a path is a .NET file, or will be one.
+/// Returns `true` if the file at a path is a .NET file, or is read as one in any case. A file without a start can become one.
 pub(super) fn is_nettrace(path: &Path, options: &OpenOptions) -> bool {
     match FileStart::read(path, &options.tree()) {
         Some(FileStart::Plain | FileStart::Packed) => true,
         Some(FileStart::Other) => false,
-        None => path.extension().is_some_and(|extension| extension == "nettrace"),
+        None => options.format.as_deref() == Some("nettrace"),
     }
+}
+
+/// Returns `true` if a path is to become a .NET file by its name. What it becomes is decided by the content.
+pub(super) fn will_be_nettrace(path: &Path, options: &OpenOptions) -> bool {
+    let is_named = path.extension().is_some_and(|extension| extension == "nettrace");
+    is_named && !path.is_dir() && FileStart::read(path, &options.tree()).is_none()
 }
 
 /// Kind of a file by its start.

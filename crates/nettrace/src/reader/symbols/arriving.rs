@@ -8,6 +8,7 @@ use ichnos_model::locks::IgnorePoison as _;
 use ichnos_model::stack::Symbols;
 
 use super::context::{SymbolContext, SymbolTexts};
+use super::mappings::Mappings;
 use super::methods::Methods;
 use super::symbol_event::{SymbolEvent, source};
 use crate::EventMetadata;
@@ -29,12 +30,13 @@ pub(crate) struct ArrivingSymbols {
 /// Names that several streams of one process share.
 pub(crate) type SharedNames = Arc<Mutex<ArrivedNames>>;
 
-/// Names of methods and modules.
+/// Names of methods, modules and mapped files.
 #[derive(Debug, Default)]
 pub(crate) struct ArrivedNames {
     /// Payloads of the events.
     bytes: Vec<u8>,
     methods: Methods,
+    mappings: Mappings,
     texts: SymbolTexts,
     is_incomplete: bool,
     /// Index of the names, except the latest.
@@ -56,13 +58,18 @@ impl ArrivingSymbols {
         self.sources.push(source(metadata));
     }
 
-    /// Adds an event.
+    /// Returns `true` if events of a kind have names.
     #[inline]
-    pub(crate) fn add(&mut self, kind: u32, ticks: u64, payload: &[u8]) {
-        if let Some(source @ (SymbolEvent::Method(_) | SymbolEvent::Module(_))) =
-            self.sources.get(kind as usize)
-        {
-            self.names.lock().ignore_poison().add(*source, ticks, payload);
+    pub(crate) fn has_names(&self, kind: u32) -> bool {
+        let event = self.sources.get(kind as usize);
+        !matches!(event, None | Some(SymbolEvent::None | SymbolEvent::Thread(_)))
+    }
+
+    /// Adds an event with names in an address space.
+    #[cold]
+    pub(crate) fn add(&self, kind: u32, space: u32, ticks: u64, payload: &[u8]) {
+        if let Some(event) = self.sources.get(kind as usize) {
+            self.names.lock().ignore_poison().add(*event, space, ticks, payload);
         }
     }
 
@@ -74,20 +81,20 @@ impl ArrivingSymbols {
 }
 
 impl ArrivedNames {
-    #[cold]
-    fn add(&mut self, source: SymbolEvent, ticks: u64, payload: &[u8]) {
+    fn add(&mut self, event: SymbolEvent, space: u32, ticks: u64, payload: &[u8]) {
         if self.bytes.len() + payload.len() > MOST {
             self.is_incomplete = true;
             return;
         }
-        let context = SymbolContext { space: 0, ticks, payload: self.bytes.len(), length: payload.len() };
+        let context = SymbolContext { space, ticks, payload: self.bytes.len(), length: payload.len() };
         self.bytes.extend_from_slice(payload);
-        match source {
+        match event {
             SymbolEvent::Method(event) => self.methods.add(event, context, &self.bytes),
             SymbolEvent::Module(form) => {
                 self.methods.add_module(form, context, &self.bytes, &mut self.texts);
             }
-            _ => {}
+            SymbolEvent::Mapping(event) => self.mappings.add(event, context, &self.bytes),
+            SymbolEvent::None | SymbolEvent::Thread(_) => {}
         }
         self.has_news = true;
     }
@@ -97,9 +104,11 @@ impl ArrivedNames {
         let rests = self.indexed.is_some_and(|(end, took)| end.elapsed() < took * REST);
         if self.has_news && !rests {
             let begin = Instant::now();
-            let methods = self.methods.clone();
+            let (methods, mappings) = (self.methods.clone(), self.mappings.clone());
             let time = |ticks: u64| clock.nanoseconds(ticks);
-            let symbols = Symbols::new(methods.symbols(&self.bytes, &time, &mut self.texts));
+            let mut symbols = methods.symbols(&self.bytes, &time, &mut self.texts);
+            symbols.extend(mappings.symbols(&self.bytes, &time, &mut self.texts));
+            let symbols = Symbols::new(symbols);
             self.symbols = Arc::new(if self.is_incomplete { symbols.incomplete() } else { symbols });
             self.has_news = false;
             self.indexed = Some((Instant::now(), begin.elapsed()));

@@ -21,7 +21,7 @@ pub(super) enum MappingEvent {
 }
 
 /// Mappings and symbols in a file.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Mappings {
     mappings: Vec<MappingRow>,
     symbols: Vec<SymbolRow>,
