@@ -130,6 +130,7 @@ mod tests {
             end: 1_000_000 * number + length,
             reason: Some(number as u32),
             waker: None,
+            names: WaitNames::default(),
         };
         for number in 0..2 * MOST as u64 {
             let length = if number % 1_000 == 0 { 500_000 } else { 900 };
