@@ -12,7 +12,7 @@ use ichnos_flow::pump;
 use ichnos_model::Window;
 use ichnos_model::meaning::{ClassMap, EventRole, EventRule, Meaning};
 use ichnos_testing::Random;
-use ichnos_viewers::Timeline;
+use ichnos_viewers::{CLOCK_ORIGIN, Timeline, since_origin};
 use serde_json::Value as Json;
 
 use crate::missing::{attribute, interval, intervals};
@@ -114,10 +114,10 @@ fn spans_have_the_lengths_of_statistics() {
     pump(&mut session.cursor(Window::default()).unwrap(), &mut timeline).unwrap();
     let mut shown = Vec::new();
     for track in 0..timeline.tracks().len() as u32 {
-        for (_, item) in timeline.spans(track, 0, 1_000_000, 1_000_000) {
+        for (_, item) in timeline.spans(track, CLOCK_ORIGIN, CLOCK_ORIGIN + 1_000_000, 1_000_000) {
             assert_eq!(item.is_open(), item.longest == 0 && item.end > item.begin, "{item:?}");
             if item.longest > 0 {
-                shown.push((timeline.name(item.name).to_owned(), item.begin as i64, item.longest as i64));
+                shown.push((timeline.name(item.name).to_owned(), since_origin(item.begin), item.longest as i64));
             }
         }
     }
@@ -187,9 +187,10 @@ fn spans_end_with_their_thread() {
     let mut timeline = Timeline::new(1 << 20);
     pump(&mut session.cursor(Window::default()).unwrap(), &mut timeline).unwrap();
     let thread = timeline.tracks().iter().position(|track| &*track.name == "thread 7").unwrap() as u32;
-    let items = timeline.spans(thread, 0, 10_000, 10_000);
+    let items = timeline.spans(thread, CLOCK_ORIGIN, CLOCK_ORIGIN + 10_000, 10_000);
     let rows = items.iter().map(|(lane, item)| {
-        (*lane, timeline.name(item.name).to_owned(), item.begin, item.end, item.longest, item.is_open())
+        let [begin, end] = [item.begin, item.end].map(since_origin);
+        (*lane, timeline.name(item.name).to_owned(), begin, end, item.longest, item.is_open())
     });
     let mut rows: Vec<_> = rows.filter(|(.., begin, end, _, _)| begin < end).collect();
     rows.sort_by_key(|row| row.2);
