@@ -7,6 +7,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::description::{FieldDescription, MemberDescription};
 use crate::recording::record_bytes;
+use crate::shown_text::{put_shown, shown_size};
 
 /// Type of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,10 +221,9 @@ impl DynamicEvent {
     /// Ends a text with a zero, and replaces other zeros, where readers would stop.
     fn end_text(&mut self, begin: usize) {
         let text = self.bytes.get(begin..).unwrap_or_default();
-        if text.contains(&0) {
-            let shown = String::from_utf8_lossy(text).replace('\0', "␀");
-            self.bytes.truncate(begin);
-            self.bytes.extend_from_slice(shown.as_bytes());
+        if shown_size(text) > text.len() {
+            let text = self.bytes.split_off(begin);
+            put_shown(&text, |part| self.bytes.extend_from_slice(part));
         }
         self.bytes.push(0);
     }

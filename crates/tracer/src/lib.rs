@@ -67,7 +67,7 @@
 //! nothing.
 //!
 //! The fields of spans and events of `tracing` are known when they happen. Their integers are in LEB128, and their texts
-//! end with a zero.
+//! end with a zero. Readers stop at a zero in other texts, too, so `␀` takes the place of a zero in a text.
 //!
 //! # Limits
 //!
@@ -94,6 +94,7 @@ mod flag_descriptions;
 mod metadata;
 mod packet;
 mod packet_queue;
+mod shown_text;
 mod stream_options;
 mod tracer;
 mod variable_part;
