@@ -6,7 +6,7 @@ use std::fmt::{self, Debug, Write as _};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::description::{FieldDescription, MemberDescription};
-use crate::recording::record_bytes;
+use crate::recording::{UNDESCRIBED, lose, record_bytes};
 use crate::shown_text::{put_shown, shown_size};
 
 /// Type of a member.
@@ -114,7 +114,7 @@ pub(crate) fn record_dynamic(
     describe: impl FnOnce(&[DynamicMember]) -> u16,
 ) {
     let _ = EVENT.try_with(|event| {
-        let Ok(mut event) = event.try_borrow_mut() else { return };
+        let Ok(mut event) = event.try_borrow_mut() else { return lose() };
         event.clear();
         fill(&mut event);
         let key = event.key(origin);
@@ -122,7 +122,10 @@ pub(crate) fn record_dynamic(
             Some(id) => *id,
             None => {
                 let id = describe(&event.members);
-                event.ids.insert(key, id);
+                // Otherwise, the next event tries it again.
+                if id != UNDESCRIBED {
+                    event.ids.insert(key, id);
+                }
                 id
             }
         };

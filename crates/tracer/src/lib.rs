@@ -74,7 +74,8 @@
 //! | case | what happens |
 //! |---|---|
 //! | An event is larger than a packet | it is discarded and counted in the packet context |
-//! | All packets are full, the size limit is reached, or the disk is full | [`FullPolicy`], or [`SizeLimit`]: discarded and counted, or the oldest packet or file is dropped |
+//! | All packets are full, the size limit is reached, or the disk is full | [`FullPolicy`], or [`SizeLimit`]: discarded and counted, or the oldest packet or file is dropped. `RLIMIT_FSIZE` counts as a full disk |
+//! | The disk is full when an event is the first one of its class | its events are lost and counted, until the class can be described: this is tried each 100 ms |
 //! | The clock goes back | the event has the time of the event before it |
 //! | No event for 2³² cycles | a packet begins, because events have the lower half of their time |
 //! | A signal handler interrupts an event with another one | the second one is lost. The first event of a thread or a class must not be in a signal handler |
