@@ -2,6 +2,7 @@
 //! memory.
 
 mod clock_reading;
+mod file_limit;
 mod fork;
 mod metadata_file;
 mod packet_file;

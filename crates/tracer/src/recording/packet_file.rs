@@ -17,6 +17,8 @@ use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
+use super::file_limit::check_file_size;
+
 /// Operation of `fcntl` that sets the signal about a lease, in Linux.
 const F_SETSIG: c_int = 10;
 
@@ -146,6 +148,7 @@ impl PacketFile {
 
 /// Reserves room on the disk: a store to memory without room would kill the process.
 fn reserve(file: &mut File, size: usize) -> io::Result<()> {
+    check_file_size(size as u64)?;
     match fallocate(&*file, FallocateFlags::empty(), 0, size as u64) {
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
             let zeros = [0; 1 << 16];

@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::atomic::{Ordering, fence};
 
+use super::file_limit::check_file_size;
 use super::trace_directory::TraceDirectory;
 use crate::packet::{CONTENT, HEAD, TOTAL, aligned, bits, put};
 
@@ -58,6 +59,7 @@ fn copy_packets(file: &File, to: &Path) -> io::Result<()> {
         }
         at += total as u64;
     }
+    check_file_size(copied.len() as u64)?;
     fs::write(to, copied)
 }
 
