@@ -132,6 +132,7 @@ fn head(clock: &RecordingClock) -> String {
     ];
     let mut trace =
         TraceDescription::new(ClockDescription::new(clock.name(), frequency).since_epoch(seconds, cycles));
+    trace.clock.precision = clock.precision();
     trace.environment = &environment;
     trace.common_context = CONTEXT;
     let mut text = String::new();
