@@ -62,9 +62,15 @@
 //!
 //! The last packet of a file reaches to the end of the file, as padding. To begin a packet, its head is written into
 //! this padding, and one store shortens the packet before it. So the file has valid packets only, without gaps, at each
-//! instant, and `ichnos cat` and Babeltrace read it while the program runs, and after `kill -9`. Files get their names
-//! when their first packet is complete. Each of them has an event `thread_name` for each thread, which costs other events
-//! nothing.
+//! instant, and `ichnos cat` and Babeltrace read it after `kill -9`. Files get their names when their first packet is
+//! complete. Each of them has an event `thread_name` for each thread, which costs other events nothing.
+//!
+//! While the program runs, `ichnos cat --follow` and `Recording::snapshot` show all events. Other readers read a file
+//! in several steps, between which it changes: a plain `ichnos cat` can report damage in the last packet of a file, and
+//! files of a flight recorder vanish, so that Babeltrace needs a snapshot.
+//!
+//! A flight recorder ([`SizeLimit::Last`]) fills its oldest file with zeros and uses it again, under a new name, because
+//! that takes less time than creating one. It does so only if nobody else has opened, linked or replaced the file.
 //!
 //! The fields of spans and events of `tracing` are known when they happen. Their integers are in LEB128, and their texts
 //! end with a zero. Readers stop at a zero in other texts, too, so `␀` takes the place of a zero in a text.

@@ -2,6 +2,7 @@
 //! memory.
 
 mod clock_reading;
+mod earlier_file;
 mod file_limit;
 mod fork;
 mod metadata_file;

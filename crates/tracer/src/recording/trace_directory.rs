@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::earlier_file::EarlierFile;
 use super::metadata_file::MetadataFile;
 use super::packet_file::PacketFile;
 use super::recording_clock::RecordingClock;
@@ -99,6 +100,15 @@ impl TraceDirectory {
         let file = (!is_too_much).then(|| PacketFile::create(&self.path, name, size).ok()).flatten();
         if file.is_none() {
             self.bytes.fetch_sub(size as u64, Ordering::Relaxed);
+        }
+        file
+    }
+
+    /// Takes an earlier file for other packets, or removes it.
+    pub(super) fn reuse_file(&self, earlier: &EarlierFile, name: &str) -> Option<PacketFile> {
+        let file = PacketFile::reuse(earlier, &self.path, name).ok();
+        if file.is_none() {
+            self.shrink_file(earlier.size);
         }
         file
     }
