@@ -107,7 +107,7 @@ pub(crate) struct EventOrigin {
 
 /// Records an event. `fill` sets its members, and `describe` adds the class if it is new, and returns its id.
 ///
-/// An event while another one is being written, for example by the `Debug` of a value, is left out.
+/// An event while another one is being written, for example by the `Debug` of a value, is lost, and counted.
 pub(crate) fn record_dynamic(
     origin: EventOrigin,
     fill: impl FnOnce(&mut DynamicEvent),

@@ -84,8 +84,11 @@
 //! | The disk is full when an event is the first one of its class | its events are lost and counted, until the class can be described: this is tried each 100 ms |
 //! | The clock goes back | the event has the time of the event before it |
 //! | No event for 2³² cycles | a packet begins, because events have the lower half of their time |
-//! | A signal handler interrupts an event with another one | the second one is lost. The first event of a thread or a class must not be in a signal handler |
-//! | The process forks | the child records nothing, unless it starts a recording itself |
+//! | A signal handler interrupts an event with another one | the second one is lost and counted |
+//! | A signal handler interrupts code that allocates memory, and records | the process can wait forever (`record`) |
+//! | A `TraceField` records an event while it is written, or the `Debug` of a value an event of `tracing` | the inner event is lost and counted |
+//! | The process forks with `fork` | the child records nothing, unless it starts a recording itself |
+//! | The process makes the system call itself (`syscall`, `clone`) | the child must not record: it would write into its parent's files |
 //! | A second program uses the directory | [`Recording::start`] returns an error |
 //! | Another program truncates the files | the process gets a bus error, as for all mapped files |
 #![cfg_attr(not(feature = "std"), no_std)]

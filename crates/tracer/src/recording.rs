@@ -105,8 +105,15 @@ pub fn is_recording() -> bool {
 /// Records an event, if there is a recording.
 ///
 /// It takes no lock, no memory and no system call, except for the first event of a thread or a class, and where a file
-/// is full. An event in a signal handler that interrupts another event is lost, and counted. A handler must not record
-/// the first event of a thread or a class.
+/// is full.
+///
+/// # Signal handlers
+///
+/// A signal handler must not record if it can interrupt code that allocates memory: where a file is full, the event
+/// allocates memory, too. If the interrupted code is in the allocator, both wait for each other forever. The same is true
+/// of the first event of a thread or a class, also for their locks. A handler can record in threads that block the signal
+/// while they allocate memory, and have recorded an event of the class before. If it interrupts another event, its own
+/// one is lost, and counted.
 #[inline]
 pub fn record<E: TraceEvent>(event: &E) {
     let number = recording();
