@@ -65,12 +65,12 @@
 //! instant, and `ichnos cat` and Babeltrace read it after `kill -9`. Files get their names when their first packet is
 //! complete. Each of them has an event `thread_name` for each thread, which costs other events nothing.
 //!
-//! While the program runs, `Recording::snapshot` is a trace, and `ichnos cat --follow` shows all events of a recording that
-//! keeps all files. Other readers read a file in several steps, between which it changes: a plain `ichnos cat` can report
-//! damage in the last packet of a file. Files of a flight recorder vanish meanwhile, so that readers, also Babeltrace,
-//! need a snapshot.
+//! While the program runs, `Recording::snapshot` is a trace, and `ichnos cat --follow` shows all events of a recording
+//! that keeps all files. Other readers read a file in several steps, between which it changes: a plain `ichnos cat` can
+//! report damage in the last packet of a file. Files of a flight recorder vanish meanwhile, so that readers, also
+//! Babeltrace, need a snapshot.
 //!
-//! A flight recorder ([`SizeLimit::Last`]) fills its oldest file with zeros and uses it again, under a new name, because
+//! A flight recorder (`SizeLimit::Last`) fills its oldest file with zeros and uses it again, under a new name, because
 //! that takes less time than creating one. It does so only if nobody else has opened, linked or replaced the file.
 //!
 //! The fields of spans and events of `tracing` are known when they happen. Their integers are in LEB128, and their texts

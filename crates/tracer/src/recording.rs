@@ -110,10 +110,9 @@ pub fn is_recording() -> bool {
 /// # Signal handlers
 ///
 /// A signal handler must not record if it can interrupt code that allocates memory: where a file is full, the event
-/// allocates memory, too. If the interrupted code is in the allocator, both wait for each other forever. The same is true
-/// of the first event of a thread or a class, also for their locks. A handler can record in threads that block the signal
-/// while they allocate memory, and have recorded an event of the class before. If it interrupts another event, its own
-/// one is lost, and counted.
+/// allocates memory, too. If the interrupted code is in the allocator, the handler waits for it forever. The first event
+/// of a thread or a class also takes locks, so it must not be in a handler. If a handler interrupts another event, its
+/// own one is lost, and counted.
 #[inline]
 pub fn record<E: TraceEvent>(event: &E) {
     let number = recording();

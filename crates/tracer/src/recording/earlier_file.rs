@@ -7,13 +7,13 @@ use std::time::SystemTime;
 
 /// What tells a file from others. A removed file's number is used again.
 #[derive(Debug, PartialEq, Eq)]
-struct FileIdentity {
+struct FileOrigin {
     device: u64,
     inode: u64,
     created: Option<SystemTime>,
 }
 
-impl FileIdentity {
+impl FileOrigin {
     fn new(found: &Metadata) -> Self {
         Self { device: found.dev(), inode: found.ino(), created: found.created().ok() }
     }
@@ -24,18 +24,18 @@ impl FileIdentity {
 pub(super) struct EarlierFile {
     pub(super) path: PathBuf,
     pub(super) size: u64,
-    identity: Option<FileIdentity>,
+    origin: Option<FileOrigin>,
 }
 
 impl EarlierFile {
     pub(super) fn new(path: PathBuf, size: u64, found: Option<&Metadata>) -> Self {
-        Self { path, size, identity: found.map(FileIdentity::new) }
+        Self { path, size, origin: found.map(FileOrigin::new) }
     }
 
     /// Returns `true` if an open file is this one, and nobody has given it another name or size.
     pub(super) fn is(&self, found: &Metadata) -> bool {
         found.is_file()
-            && self.identity == Some(FileIdentity::new(found))
+            && self.origin == Some(FileOrigin::new(found))
             && found.nlink() == 1
             && found.len() == self.size
     }
