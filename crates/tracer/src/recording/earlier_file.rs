@@ -19,11 +19,12 @@ impl FileOrigin {
     }
 }
 
-/// A file that is full. It is not open, so that earlier files take no memory and no file descriptors.
+/// A file that is full. It is neither mapped nor open, so that earlier files need no file descriptors.
 #[derive(Debug)]
 pub(super) struct EarlierFile {
     pub(super) path: PathBuf,
     pub(super) size: u64,
+    /// `None` if it cannot be used again.
     origin: Option<FileOrigin>,
 }
 
