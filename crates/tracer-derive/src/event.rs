@@ -6,6 +6,7 @@ use syn::DeriveInput;
 use syn::ext::IdentExt as _;
 
 use crate::event_attributes::EventAttributes;
+use crate::field_attributes::EMPTY_NAME;
 use crate::member_list::MemberList;
 
 pub(crate) fn expand(item: &DeriveInput) -> syn::Result<TokenStream> {
@@ -14,6 +15,9 @@ pub(crate) fn expand(item: &DeriveInput) -> syn::Result<TokenStream> {
     let members = MemberList::parse(item, &root, true)?;
     let ident = &item.ident;
     let name = attributes.name.as_ref().map_or_else(|| ident.unraw().to_string(), syn::LitStr::value);
+    if name.is_empty() {
+        return Err(syn::Error::new_spanned(&attributes.name, EMPTY_NAME));
+    }
     let calls = attributes.calls()?;
     let (generics, arguments, condition) = item.generics.split_for_impl();
     let constants = members.constants(&root);

@@ -2,7 +2,11 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{Attribute, LitInt, LitStr, Token};
+use syn::ext::IdentExt as _;
+use syn::{Attribute, Ident, LitInt, LitStr, Token};
+
+/// What is wrong with an empty name.
+pub(crate) const EMPTY_NAME: &str = "expected a name that is not empty";
 
 /// Name, first bit and last bit.
 type FlagBits = (String, u8, u8);
@@ -45,8 +49,9 @@ impl FieldAttributes {
                     "flags" => {
                         let list;
                         syn::parenthesized!(list in meta.input);
-                        let flags = list.parse_terminated(flag, Token![,])?;
-                        parsed.flags.extend(flags);
+                        for (name, bits) in list.parse_terminated(flag, Token![,])? {
+                            parsed.add_flag(&name, bits)?;
+                        }
                     }
                     _ => return Err(meta.error("expected an attribute of a field, for example `base = 16`")),
                 }
@@ -54,6 +59,15 @@ impl FieldAttributes {
             })?;
         }
         Ok(parsed)
+    }
+
+    fn add_flag(&mut self, name: &Ident, (first, last): (u8, u8)) -> syn::Result<()> {
+        let text = name.unraw().to_string();
+        if self.flags.iter().any(|(other, ..)| *other == text) {
+            return Err(syn::Error::new(name.span(), format!("another flag has the name `{text}`")));
+        }
+        self.flags.push((text, first, last));
+        Ok(())
     }
 
     /// Returns `true` if the field has a meaning or is a key.
@@ -106,8 +120,8 @@ fn one_of(number: &LitInt, allowed: &[u8]) -> syn::Result<u8> {
 }
 
 /// Parses `NAME = 3` or `NAME = 3..=5`.
-fn flag(input: syn::parse::ParseStream<'_>) -> syn::Result<FlagBits> {
-    let name = input.parse::<syn::Ident>()?;
+fn flag(input: syn::parse::ParseStream<'_>) -> syn::Result<(Ident, (u8, u8))> {
+    let name = input.parse::<Ident>()?;
     input.parse::<Token![=]>()?;
     let first = input.parse::<LitInt>()?.base10_parse()?;
     let last = match input.parse::<Option<Token![..=]>>()? {
@@ -117,5 +131,5 @@ fn flag(input: syn::parse::ParseStream<'_>) -> syn::Result<FlagBits> {
     if first > last || last > 63 {
         return Err(syn::Error::new(name.span(), "expected bits from 0 to 63, the first one first"));
     }
-    Ok((name.to_string(), first, last))
+    Ok((name, (first, last)))
 }

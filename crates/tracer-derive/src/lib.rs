@@ -10,6 +10,8 @@ mod mapped_enum;
 mod member_list;
 mod static_type;
 mod structure;
+#[cfg(test)]
+mod tests;
 
 use proc_macro::TokenStream;
 use syn::{Data, Fields};

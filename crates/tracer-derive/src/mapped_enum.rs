@@ -1,10 +1,14 @@
 //! Enumerations as integers with mappings.
 
+use std::collections::HashSet;
+
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
+use syn::ext::IdentExt as _;
 use syn::{Data, DeriveInput, Fields, LitStr, Variant};
 
 use crate::crate_path::crate_path;
+use crate::field_attributes::EMPTY_NAME;
 
 /// Integer types of `#[repr(…)]`.
 const INTEGERS: [&str; 10] = ["u8", "u16", "u32", "u64", "usize", "i8", "i16", "i32", "i64", "isize"];
@@ -18,12 +22,20 @@ pub(crate) fn expand(item: &DeriveInput) -> syn::Result<TokenStream> {
     let name = &item.ident;
     let mut mappings = Vec::new();
     let mut arms = Vec::new();
+    let mut labels = HashSet::new();
     for variant in &data.variants {
         if !matches!(variant.fields, Fields::Unit) {
             return Err(syn::Error::new_spanned(variant, "expected a variant without data"));
         }
         let ident = &variant.ident;
         let label = label(variant)?;
+        if label.is_empty() {
+            return Err(syn::Error::new_spanned(variant, EMPTY_NAME));
+        }
+        if !labels.insert(label.clone()) {
+            let message = format!("another variant has the name `{label}`");
+            return Err(syn::Error::new_spanned(variant, message));
+        }
         mappings.push(quote!(#root::MappingDescription { name: #label, value: #name::#ident as i128 }));
         arms.push(quote!(Self::#ident => #name::#ident as #repr));
     }
@@ -57,7 +69,7 @@ fn repr(item: &DeriveInput) -> syn::Result<Ident> {
 }
 
 fn label(variant: &Variant) -> syn::Result<String> {
-    let mut label = variant.ident.to_string();
+    let mut label = variant.ident.unraw().to_string();
     for attribute in variant.attrs.iter().filter(|attribute| attribute.path().is_ident("trace")) {
         attribute.parse_nested_meta(|meta| {
             if !meta.path.is_ident("name") {

@@ -7,7 +7,7 @@ use quote::{format_ident, quote};
 use syn::ext::IdentExt as _;
 use syn::{Data, DeriveInput, Field, Fields, GenericParam};
 
-use crate::field_attributes::FieldAttributes;
+use crate::field_attributes::{EMPTY_NAME, FieldAttributes};
 use crate::static_type::static_type;
 
 /// Tokens for one field of the structure.
@@ -93,7 +93,15 @@ impl MemberList {
                 return Err(syn::Error::new_spanned(field, message));
             }
             if !attributes.is_skipped {
-                names.insert(member_name(field, &attributes));
+                let name = member_name(field, &attributes);
+                if name.is_empty() {
+                    return Err(syn::Error::new_spanned(field, EMPTY_NAME));
+                }
+                if names.contains(&name) {
+                    let message = format!("another member has the name `{name}`");
+                    return Err(syn::Error::new_spanned(field, message));
+                }
+                names.insert(name);
                 members.push(MemberTokens::new(field, &attributes, members.len(), root)?);
             }
         }

@@ -117,11 +117,29 @@ impl FieldDescription {
         }
     }
 
-    /// Names bits of an unsigned integer. A constant with another class does not compile.
+    /// Names bits of an unsigned integer. A constant with another class, or with bits that the integer lacks, does not
+    /// compile.
+    ///
+    /// ```compile_fail
+    /// #[derive(ichnos_tracer::TraceEvent)]
+    /// struct Changed {
+    ///     #[trace(flags(BUSY = 8))]
+    ///     state: u8,
+    /// }
+    /// ```
     #[must_use]
     pub const fn with_flags(self, flags: &'static [FlagDescription]) -> Self {
         match self {
-            Self::Integer { bits, is_signed: false, .. } => Self::Flags { bits, flags },
+            Self::Integer { bits, is_signed: false, .. } => {
+                let mut rest = flags;
+                while let [flag, others @ ..] = rest {
+                    if flag.last >= bits {
+                        refuse("a flag has a bit that its integer lacks");
+                    }
+                    rest = others;
+                }
+                Self::Flags { bits, flags }
+            }
             _ => refuse("`flags` needs an unsigned integer"),
         }
     }

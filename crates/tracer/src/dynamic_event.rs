@@ -6,7 +6,8 @@ use std::fmt::{self, Debug, Write as _};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::description::{FieldDescription, MemberDescription};
-use crate::recording::record_bytes;
+use crate::recording::{UNDESCRIBED, lose, record_bytes};
+use crate::shown_text::{put_shown, shown_size};
 
 /// Type of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,14 +107,14 @@ pub(crate) struct EventOrigin {
 
 /// Records an event. `fill` sets its members, and `describe` adds the class if it is new, and returns its id.
 ///
-/// An event while another one is being written, for example by the `Debug` of a value, is left out.
+/// An event while another one is being written, for example by the `Debug` of a value, is lost, and counted.
 pub(crate) fn record_dynamic(
     origin: EventOrigin,
     fill: impl FnOnce(&mut DynamicEvent),
     describe: impl FnOnce(&[DynamicMember]) -> u16,
 ) {
     let _ = EVENT.try_with(|event| {
-        let Ok(mut event) = event.try_borrow_mut() else { return };
+        let Ok(mut event) = event.try_borrow_mut() else { return lose() };
         event.clear();
         fill(&mut event);
         let key = event.key(origin);
@@ -121,7 +122,10 @@ pub(crate) fn record_dynamic(
             Some(id) => *id,
             None => {
                 let id = describe(&event.members);
-                event.ids.insert(key, id);
+                // Otherwise, the next event tries it again.
+                if id != UNDESCRIBED {
+                    event.ids.insert(key, id);
+                }
                 id
             }
         };
@@ -220,10 +224,9 @@ impl DynamicEvent {
     /// Ends a text with a zero, and replaces other zeros, where readers would stop.
     fn end_text(&mut self, begin: usize) {
         let text = self.bytes.get(begin..).unwrap_or_default();
-        if text.contains(&0) {
-            let shown = String::from_utf8_lossy(text).replace('\0', "␀");
-            self.bytes.truncate(begin);
-            self.bytes.extend_from_slice(shown.as_bytes());
+        if shown_size(text) > text.len() {
+            let text = self.bytes.split_off(begin);
+            put_shown(&text, |part| self.bytes.extend_from_slice(part));
         }
         self.bytes.push(0);
     }

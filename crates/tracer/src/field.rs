@@ -3,6 +3,7 @@
 use crate::description::FieldDescription;
 use crate::field_order::FieldOrder;
 use crate::packet::aligned;
+use crate::shown_text::{put_shown, shown_size};
 use crate::variable_part::VariablePart;
 
 /// A Rust type as a field of an event.
@@ -93,6 +94,7 @@ fn write_length(length: usize, order: FieldOrder, out: &mut [u8]) {
     (length as u32).write_fixed(order, out);
 }
 
+/// Readers would stop at a zero, so that `␀` takes its place.
 impl TraceField for str {
     const DESCRIPTION: FieldDescription = FieldDescription::String;
     const FIXED: usize = LENGTH;
@@ -100,17 +102,17 @@ impl TraceField for str {
 
     #[inline]
     fn write_fixed(&self, order: FieldOrder, out: &mut [u8]) {
-        write_length(self.len(), order, out);
+        write_length(shown_size(self.as_bytes()), order, out);
     }
 
     #[inline]
     fn variable_size(&self) -> usize {
-        self.len()
+        shown_size(self.as_bytes())
     }
 
     #[inline]
     fn write_variable(&self, _: FieldOrder, out: &mut VariablePart<'_>) {
-        out.put(self.as_bytes());
+        put_shown(self.as_bytes(), |part| out.put(part));
     }
 }
 

@@ -62,23 +62,34 @@
 //!
 //! The last packet of a file reaches to the end of the file, as padding. To begin a packet, its head is written into
 //! this padding, and one store shortens the packet before it. So the file has valid packets only, without gaps, at each
-//! instant, and `ichnos cat` and Babeltrace read it while the program runs, and after `kill -9`. Files get their names
-//! when their first packet is complete. Each of them has an event `thread_name` for each thread, which costs other events
-//! nothing.
+//! instant, and `ichnos cat` and Babeltrace read it after `kill -9`. Files get their names when their first packet is
+//! complete. Each of them has an event `thread_name` for each thread, which costs other events nothing.
+//!
+//! While the program runs, `Recording::snapshot` is a trace, and `ichnos cat --follow` shows all events of a recording
+//! that keeps all files. Other readers read a file in several steps, between which it changes: a plain `ichnos cat` can
+//! report damage in the last packet of a file. Files of a flight recorder vanish meanwhile, so that readers, also
+//! Babeltrace, need a snapshot.
+//!
+//! A flight recorder (`SizeLimit::Last`) fills its oldest file with zeros and uses it again, under a new name, because
+//! that takes less time than creating one. It does so only if nobody else has opened, linked or replaced the file.
 //!
 //! The fields of spans and events of `tracing` are known when they happen. Their integers are in LEB128, and their texts
-//! end with a zero.
+//! end with a zero. Readers stop at a zero in other texts, too, so `␀` takes the place of a zero in a text.
 //!
 //! # Limits
 //!
 //! | case | what happens |
 //! |---|---|
 //! | An event is larger than a packet | it is discarded and counted in the packet context |
-//! | All packets are full, the size limit is reached, or the disk is full | [`FullPolicy`], or [`SizeLimit`]: discarded and counted, or the oldest packet or file is dropped |
+//! | All packets are full, the size limit is reached, or the disk is full | [`FullPolicy`], or [`SizeLimit`]: discarded and counted, or the oldest packet or file is dropped. `RLIMIT_FSIZE` counts as a full disk |
+//! | The disk is full when an event is the first one of its class | its events are lost and counted, until the class can be described: this is tried each 100 ms |
 //! | The clock goes back | the event has the time of the event before it |
 //! | No event for 2³² cycles | a packet begins, because events have the lower half of their time |
-//! | A signal handler interrupts an event with another one | the second one is lost. The first event of a thread or a class must not be in a signal handler |
-//! | The process forks | the child records nothing, unless it starts a recording itself |
+//! | A signal handler interrupts an event with another one | the second one is lost and counted |
+//! | A signal handler interrupts code that allocates memory, and records | the process can wait forever (`record`) |
+//! | A `TraceField` records an event while it is written, or the `Debug` of a value an event of `tracing` | the inner event is lost and counted |
+//! | The process forks with `fork` | the child records nothing, unless it starts a recording itself |
+//! | The process makes the system call itself (`syscall`, `clone`) | the child must not record: it would write into its parent's files |
 //! | A second program uses the directory | [`Recording::start`] returns an error |
 //! | Another program truncates the files | the process gets a bus error, as for all mapped files |
 #![cfg_attr(not(feature = "std"), no_std)]
@@ -94,6 +105,7 @@ mod flag_descriptions;
 mod metadata;
 mod packet;
 mod packet_queue;
+mod shown_text;
 mod stream_options;
 mod tracer;
 mod variable_part;

@@ -45,6 +45,8 @@ pub(crate) struct PacketQueue<'b> {
     last: u64,
     sequence: u32,
     discarded: u32,
+    /// Number of discarded events in the last packet.
+    told: u32,
     options: StreamOptions,
 }
 
@@ -69,6 +71,7 @@ impl<'b> PacketQueue<'b> {
             last: 0,
             sequence: 0,
             discarded: 0,
+            told: 0,
             options,
         }
     }
@@ -150,6 +153,7 @@ impl<'b> PacketQueue<'b> {
             put(out, 0, head.bytes());
         }
         self.sequence = self.sequence.wrapping_add(1);
+        self.told = self.discarded;
         self.filled = HEAD;
         self.last = now;
         true
@@ -163,7 +167,13 @@ impl<'b> PacketQueue<'b> {
             && let Some(head) = self.head()
         {
             put(head, DISCARDED, discarded.to_le_bytes());
+            self.told = discarded;
         }
+    }
+
+    /// Returns `true` if no packet has all discarded events, and one is free.
+    pub(crate) fn can_tell_discarded(&self) -> bool {
+        self.told != self.discarded && self.waiting < self.count
     }
 
     pub(crate) fn discarded(&self) -> u32 {

@@ -2,6 +2,8 @@
 //! memory.
 
 mod clock_reading;
+mod earlier_file;
+mod file_limit;
 mod fork;
 mod metadata_file;
 mod packet_file;
@@ -19,7 +21,7 @@ mod trace_directory;
 use std::cell::RefCell;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{Ordering, compiler_fence};
+use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use self::recording_clock::ClockSource;
@@ -41,8 +43,11 @@ struct CurrentRecording {
     pool: Option<Arc<RingPool>>,
 }
 
-/// Id of classes that could not be described: their events are lost.
-const UNDESCRIBED: u16 = u16::MAX;
+/// Id of classes that could not be described yet: their events are lost.
+pub(crate) const UNDESCRIBED: u16 = u16::MAX;
+
+/// Number of events of the recording that no ring has counted. A signal handler can count them, too.
+static LOST: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
     static RING: RefCell<OwnRing> = const { RefCell::new(OwnRing { number: 0, ring: None }) };
@@ -100,8 +105,14 @@ pub fn is_recording() -> bool {
 /// Records an event, if there is a recording.
 ///
 /// It takes no lock, no memory and no system call, except for the first event of a thread or a class, and where a file
-/// is full. An event in a signal handler that interrupts another event is lost, and counted. A handler must not record
-/// the first event of a thread or a class.
+/// is full.
+///
+/// # Signal handlers
+///
+/// A signal handler must not record if it can interrupt code that allocates memory: where a file is full, the event
+/// allocates memory, too. If the interrupted code is in the allocator, the handler waits for it forever. The first event
+/// of a thread or a class also takes locks, so it must not be in a handler. If a handler interrupts another event, its
+/// own one is lost, and counted.
 #[inline]
 pub fn record<E: TraceEvent>(event: &E) {
     let number = recording();
@@ -181,12 +192,8 @@ fn thread_id() -> u32 {
 /// Counts an event that no ring has counted.
 #[cold]
 #[inline(never)]
-fn lose() {
-    if let Ok(current) = CURRENT.try_lock()
-        && let Some(pool) = &current.pool
-    {
-        pool.lose();
-    }
+pub(crate) fn lose() {
+    LOST.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Describes a class in the metadata. Returns its id.
@@ -194,8 +201,8 @@ fn lose() {
 #[inline(never)]
 fn describe(number: u16, site: &EventSite, class: &EventDescription<'_>) -> Option<u16> {
     let pool = pool(number)?;
+    let Some(id) = pool.directory.add_class(class) else { return Some(UNDESCRIBED) };
     // Two threads can describe a class twice. Both ids are then good.
-    let id = pool.directory.add_class(class).unwrap_or(UNDESCRIBED);
     site.set_id(number, id);
     Some(id)
 }
@@ -235,6 +242,7 @@ impl Recording {
             .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
         let pool = Arc::new(RingPool::new(directory));
         fork::switch_off_in_children();
+        LOST.store(0, Ordering::Relaxed);
         *current = CurrentRecording { begun: number, pool: Some(Arc::clone(&pool)) };
         // Filters can record events.
         drop(current);
@@ -303,7 +311,7 @@ impl Recording {
         switch_off();
         // A thread that is ending must not find itself.
         let _ = RING.try_with(|ring| ring.try_borrow_mut().map(|mut ring| ring.leave()));
-        let discarded = self.pool.finish();
+        let discarded = self.pool.finish() + LOST.load(Ordering::Relaxed);
         current().pool = None;
         discarded
     }

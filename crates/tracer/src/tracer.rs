@@ -102,9 +102,17 @@ impl<'b, P: Platform, S: EventSet> Tracer<'b, P, S> {
     }
 
     /// Offers all packets to the platform, also the one that is not full. Returns `true` if it has taken all of them.
+    ///
+    /// If events were discarded since the last packet began, an empty packet tells how many, unless no packet is free.
     pub fn flush(&mut self) -> bool {
         self.queue.close();
         self.poll();
+        if self.queue.can_tell_discarded() {
+            let now = self.queue.not_earlier(self.platform.now());
+            self.queue.open(now);
+            self.queue.close();
+            self.poll();
+        }
         self.queue.oldest().is_none()
     }
 

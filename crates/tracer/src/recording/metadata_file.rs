@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use super::file_limit::check_file_size;
 use super::recording_clock::RecordingClock;
 use crate::description::{EventDescription, FieldDescription, MemberDescription};
 use crate::metadata::{ClockDescription, EnvironmentValue, TraceDescription, write_event};
@@ -34,6 +35,7 @@ impl MetadataFile {
     pub(super) fn create(directory: &Path, clock: &RecordingClock) -> io::Result<Self> {
         let head = head(clock);
         let hidden = directory.join(format!(".metadata-{}", std::process::id()));
+        check_file_size(head.len() as u64)?;
         fs::write(&hidden, &head)?;
         // Unlike renaming, this never replaces a file.
         let linked = fs::hard_link(&hidden, directory.join("metadata"));
@@ -73,6 +75,7 @@ impl MetadataFile {
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        check_file_size((self.length + bytes.len()) as u64)?;
         match self.file.write(bytes) {
             Ok(written) if written == bytes.len() => {
                 self.length += written;
@@ -91,6 +94,7 @@ impl MetadataFile {
         let hidden = self.directory.join(format!(".metadata-{}", std::process::id()));
         let mut bytes = fs::read(self.directory.join("metadata"))?;
         bytes.extend_from_slice(text.as_bytes());
+        check_file_size(bytes.len() as u64)?;
         let result = fs::write(&hidden, &bytes)
             .and_then(|()| File::options().append(true).open(&hidden))
             .and_then(|file| fs::rename(&hidden, self.directory.join("metadata")).map(|()| file));
@@ -128,6 +132,7 @@ fn head(clock: &RecordingClock) -> String {
     ];
     let mut trace =
         TraceDescription::new(ClockDescription::new(clock.name(), frequency).since_epoch(seconds, cycles));
+    trace.clock.precision = clock.precision();
     trace.environment = &environment;
     trace.common_context = CONTEXT;
     let mut text = String::new();

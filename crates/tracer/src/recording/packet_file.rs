@@ -8,6 +8,7 @@
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::SystemTime;
@@ -16,6 +17,9 @@ use libc::c_int;
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
+
+use super::earlier_file::EarlierFile;
+use super::file_limit::check_file_size;
 
 /// Operation of `fcntl` that sets the signal about a lease, in Linux.
 const F_SETSIG: c_int = 10;
@@ -49,26 +53,36 @@ impl PacketFile {
         }
     }
 
-    /// Hides the file, so that other packets can replace its own. Returns `false` if another program may still read it.
-    pub(super) fn reuse(&mut self, directory: &Path, name: &str) -> io::Result<bool> {
+    /// Takes an earlier file for other packets. It is hidden and full of zeros, as a new file. If that is impossible,
+    /// because it is another file now or another program may still read it, it is removed.
+    pub(super) fn reuse(earlier: &EarlierFile, directory: &Path, name: &str) -> io::Result<Self> {
         #[cfg(test)]
         let _step = steps::step();
-        let path = directory.join(format!(".{name}"));
-        fs::rename(&self.path, &path)?;
-        self.path = path;
-        Ok(!self.is_open_elsewhere())
+        let hidden = directory.join(format!(".{name}"));
+        let result =
+            fs::rename(&earlier.path, &hidden).and_then(|()| Self::open_hidden(earlier, hidden.clone()));
+        if result.is_err() {
+            // It has one of these names. The first error counts.
+            let _ = fs::remove_file(&hidden).or_else(|_| fs::remove_file(&earlier.path));
+        }
+        result
     }
 
-    /// Returns `true` if the file may have been opened by others: then the kernel gives no lease on it.
-    fn is_open_elsewhere(&self) -> bool {
-        let descriptor = self.file.as_raw_fd();
-        // SAFETY: these operations have a number as argument, and the descriptor is open.
-        let call =
-            |operation: c_int, argument: c_int| unsafe { libc::fcntl(descriptor, operation, argument) } == -1;
-        // Whoever opens the file meanwhile causes a signal. The one that is sent by default ends the program.
-        call(F_SETSIG, libc::SIGURG)
-            || call(libc::F_SETLEASE, libc::F_WRLCK)
-            || call(libc::F_SETLEASE, libc::F_UNLCK)
+    fn open_hidden(earlier: &EarlierFile, path: PathBuf) -> io::Result<Self> {
+        // A link is not followed, and a pipe does not wait.
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        let mut file = File::options().read(true).write(true).custom_flags(flags).open(&path)?;
+        if !earlier.is(&file.metadata()?) || is_open_elsewhere(&file) {
+            return Err(io::ErrorKind::ResourceBusy.into());
+        }
+        let size = usize::try_from(earlier.size).map_err(io::Error::other)?;
+        // A part of it may have been given back to the disk.
+        reserve(&mut file, size)?;
+        let map = MmapOptions::new().len(size).populate().map_raw(&file)?;
+        let mut reused = Self { map, file, path };
+        // Readers search for packets in the padding, too.
+        reused.bytes(0, size).unwrap_or_default().fill(0);
+        Ok(reused)
     }
 
     /// Gives the file its name.
@@ -79,6 +93,13 @@ impl PacketFile {
         fs::rename(&self.path, &path)?;
         self.path = path;
         Ok(())
+    }
+
+    /// Closes the full file.
+    pub(super) fn close(self) -> EarlierFile {
+        self.touch();
+        let size = self.len() as u64;
+        EarlierFile::new(self.path, size, self.file.metadata().ok().as_ref())
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -144,8 +165,21 @@ impl PacketFile {
     }
 }
 
+/// Returns `true` if a file may have been opened by others: then the kernel gives no lease on it.
+fn is_open_elsewhere(file: &File) -> bool {
+    let descriptor = file.as_raw_fd();
+    // SAFETY: these operations have a number as argument, and the descriptor is open.
+    let call =
+        |operation: c_int, argument: c_int| unsafe { libc::fcntl(descriptor, operation, argument) } == -1;
+    // Whoever opens the file meanwhile causes a signal. The one that is sent by default ends the program.
+    call(F_SETSIG, libc::SIGURG)
+        || call(libc::F_SETLEASE, libc::F_WRLCK)
+        || call(libc::F_SETLEASE, libc::F_UNLCK)
+}
+
 /// Reserves room on the disk: a store to memory without room would kill the process.
 fn reserve(file: &mut File, size: usize) -> io::Result<()> {
+    check_file_size(size as u64)?;
     match fallocate(&*file, FallocateFlags::empty(), 0, size as u64) {
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
             let zeros = [0; 1 << 16];

@@ -1,6 +1,6 @@
 //! Rings of all threads of a recording.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::thread_ring::ThreadRing;
@@ -12,14 +12,12 @@ pub(super) struct RingPool {
     pub(super) directory: Arc<TraceDirectory>,
     idle: Mutex<Vec<ThreadRing>>,
     streams: AtomicU32,
-    /// Number of events that no ring has counted.
-    lost: AtomicU64,
 }
 
 impl RingPool {
     pub(super) fn new(directory: TraceDirectory) -> Self {
         let directory = Arc::new(directory);
-        Self { directory, idle: Mutex::default(), streams: AtomicU32::new(0), lost: AtomicU64::new(0) }
+        Self { directory, idle: Mutex::default(), streams: AtomicU32::new(0) }
     }
 
     /// Returns a ring that no thread has, or a new one. Returns `None` if there are too many.
@@ -36,15 +34,9 @@ impl RingPool {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(ring);
     }
 
-    /// Counts an event without a ring.
-    pub(super) fn lose(&self) {
-        self.lost.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Ends the files without a thread. Returns the number of events that were lost in them or without a ring.
+    /// Ends the files without a thread. Returns the number of events that were discarded in them.
     pub(super) fn finish(&self) -> u64 {
         let idle = std::mem::take(&mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner));
-        let discarded: u64 = idle.into_iter().map(|ring| u64::from(ring.finish())).sum();
-        discarded + self.lost.load(Ordering::Relaxed)
+        idle.into_iter().map(|ring| u64::from(ring.finish())).sum()
     }
 }

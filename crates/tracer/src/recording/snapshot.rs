@@ -6,21 +6,24 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::atomic::{Ordering, fence};
 
+use super::file_limit::check_file_size;
 use super::trace_directory::TraceDirectory;
 use crate::packet::{CONTENT, HEAD, TOTAL, aligned, bits, put};
 
 /// Copies all events to a new directory.
 pub(super) fn copy(directory: &TraceDirectory, to: &Path) -> io::Result<()> {
     fs::create_dir(to)?;
-    for entry in fs::read_dir(&directory.path)? {
-        let name = entry?.file_name();
-        if name.to_string_lossy().starts_with("stream-") {
-            match File::open(directory.path.join(&name)) {
-                Ok(file) => copy_packets(&file, &to.join(&name))?,
-                // It was the oldest file.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
+    let names: io::Result<Vec<_>> =
+        fs::read_dir(&directory.path)?.map(|entry| Ok(entry?.file_name())).collect();
+    let mut names = names?;
+    // The oldest files vanish first. So they come last, and the copy has no gap.
+    names.sort_unstable_by(|first, second| second.cmp(first));
+    for name in names.iter().filter(|name| name.to_string_lossy().starts_with("stream-")) {
+        match File::open(directory.path.join(name)) {
+            Ok(file) => copy_packets(&file, &to.join(name))?,
+            // It was the oldest file.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
         }
     }
     // It describes all events that were there before.
@@ -58,6 +61,7 @@ fn copy_packets(file: &File, to: &Path) -> io::Result<()> {
         }
         at += total as u64;
     }
+    check_file_size(copied.len() as u64)?;
     fs::write(to, copied)
 }
 

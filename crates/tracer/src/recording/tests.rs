@@ -122,19 +122,60 @@ fn numbered_files(directory: &Path) -> Vec<(PathBuf, u64)> {
     files
 }
 
-#[test]
-fn the_oldest_file_is_used_again_unless_it_is_read() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("trace");
-    let mut options = RecordingOptions::new(&path);
+/// Returns a ring that keeps two files, which are full, and the number of its events.
+fn full_ring(path: &Path) -> (ThreadRing, u32) {
+    let mut options = RecordingOptions::new(path);
     (options.packet_size, options.file_size, options.limit) = (512, 4096, SizeLimit::Last(9000));
     let pool = RingPool::new(TraceDirectory::create(options, 1).unwrap());
     let mut ring = pool.take().unwrap();
     ring.assign(1);
     let mut event = 0;
-    while numbered_files(&path).len() < 2 {
+    while numbered_files(path).len() < 2 {
         record_next(&mut ring, &mut event);
     }
+    (ring, event)
+}
+
+#[test]
+fn a_file_that_has_another_name_or_was_replaced_is_not_used_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    let (mut ring, mut event) = full_ring(&path);
+    let link = directory.path().join("link");
+    let changes: [&dyn Fn(&Path); 3] = [
+        &|oldest| std::fs::hard_link(oldest, &link).unwrap(),
+        &|oldest| {
+            std::fs::rename(oldest, &link).unwrap();
+            std::os::unix::fs::symlink(&link, oldest).unwrap();
+        },
+        &|oldest| {
+            // A store to what was cut off would end the process.
+            std::fs::hard_link(oldest, &link).unwrap();
+            File::options().write(true).open(oldest).unwrap().set_len(0).unwrap();
+        },
+    ];
+    for change in changes {
+        let (oldest, _) = numbered_files(&path).swap_remove(0);
+        change(&oldest);
+        let before = std::fs::read(&link).unwrap();
+        while oldest.is_symlink() || oldest.exists() {
+            record_next(&mut ring, &mut event);
+        }
+        for _ in 0..500 {
+            record_next(&mut ring, &mut event);
+        }
+        assert!(before == std::fs::read(&link).unwrap(), "another program's file has changed");
+        std::fs::remove_file(&link).unwrap();
+        let numbers: Vec<u32> = read_files(&path).iter().map(|event| event.number).collect();
+        assert_eq!(numbers, (numbers[0]..event).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn the_oldest_file_is_used_again_unless_it_is_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    let (mut ring, mut event) = full_ring(&path);
     let (oldest, number) = numbered_files(&path).swap_remove(0);
     while oldest.exists() {
         record_next(&mut ring, &mut event);
@@ -142,6 +183,9 @@ fn the_oldest_file_is_used_again_unless_it_is_read() {
     let files = numbered_files(&path);
     assert_eq!(files.len(), 2);
     assert_eq!(files.last().unwrap().1, number);
+    // Readers search for packets in the padding.
+    let last = std::fs::read(&files.last().unwrap().0).unwrap();
+    assert!(last[1024..].iter().all(|byte| *byte == 0));
 
     let (oldest, number) = files.first().unwrap();
     let reader = File::open(oldest).unwrap();

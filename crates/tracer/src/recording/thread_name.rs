@@ -18,15 +18,19 @@ pub(super) const THREAD_NAME: EventDescription<'static> = EventDescription::new(
 )
 .with_namespace("ichnos-tracer");
 
-/// Returns the name of this thread: the name that the program has given it, or the system's, which is the program's name
-/// for the main thread.
+/// Longest name that the system keeps. It cuts off longer ones.
+const LONGEST_OF_SYSTEM: usize = 15;
+
+/// Returns the name of this thread: the system's, which is the program's name for the main thread. If it is cut off, this is
+/// the name that the program has given the thread.
 pub(super) fn thread_name() -> String {
-    let is_main = rustix::thread::gettid() == rustix::process::getpid();
-    let own = std::thread::current();
-    let mut name = match own.name().filter(|_| !is_main) {
-        Some(name) => name.to_owned(),
-        None => rustix::thread::name().map_or_else(|_| String::new(), |name| name.to_string_lossy().into()),
-    };
+    let system = rustix::thread::name().unwrap_or_default();
+    let system = system.to_bytes();
+    // A thread that is just starting has no `Thread` yet, and must not get one from a signal handler: the process would
+    // end. So only threads with a long name are asked for it.
+    let own = (system.len() == LONGEST_OF_SYSTEM).then(std::thread::current);
+    let own = own.as_ref().and_then(|own| own.name()).filter(|own| own.as_bytes().starts_with(system));
+    let mut name = own.map_or_else(|| String::from_utf8_lossy(system).into_owned(), ToOwned::to_owned);
     name.truncate(name.floor_char_boundary(LONGEST));
     name
 }

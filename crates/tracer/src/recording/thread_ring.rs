@@ -1,9 +1,9 @@
 //! Packets of one thread at a time: a data stream.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::earlier_file::EarlierFile;
 use super::packet_file::PacketFile;
 use super::recording_clock::RecordingClock;
 use super::thread_name::{self, thread_name};
@@ -15,18 +15,6 @@ use crate::packet::{
 
 /// Bytes before the payload: the event record header and the thread id.
 const BEFORE: usize = EVENT_HEAD + 4;
-
-/// Largest number of earlier files that stay in memory for later packets. Each has a file descriptor.
-const MOST_MAPPED: usize = 16;
-
-/// A file that is full.
-#[derive(Debug)]
-struct EarlierFile {
-    path: PathBuf,
-    size: u64,
-    /// The file in memory, if later packets may replace its own.
-    file: Option<PacketFile>,
-}
 
 /// What an event needs.
 #[derive(Clone, Copy, Debug)]
@@ -276,10 +264,7 @@ impl ThreadRing {
         self.file_end = self.duration.map_or(u64::MAX, |duration| now.saturating_add(duration));
         self.is_named = false;
         if let Some(before) = before {
-            before.touch();
-            let (path, size) = (before.path().to_owned(), before.len() as u64);
-            let is_kept = self.kept().is_some() && self.earlier.len() < MOST_MAPPED;
-            self.earlier.push_back(EarlierFile { path, size, file: is_kept.then_some(before) });
+            self.earlier.push_back(before.close());
         }
         self.remove_earlier();
         true
@@ -291,7 +276,7 @@ impl ThreadRing {
         let (path, size) = (file.path().to_owned(), file.len());
         file.truncate(length);
         self.directory.shrink_file((size - length) as u64);
-        self.earlier.push_back(EarlierFile { path, size: length as u64, file: None });
+        self.earlier.push_back(EarlierFile::new(path, length as u64, None));
         (self.position, self.limit) = (0, 0);
     }
 
@@ -317,21 +302,15 @@ impl ThreadRing {
         self.kept().is_some_and(|kept| bytes + self.earlier.iter().map(|file| file.size).sum::<u64>() > kept)
     }
 
-    /// Takes the oldest file for new packets, if a file of a size would replace it, and nobody reads it. Creating a file takes
-    /// as long as recording it.
+    /// Takes the oldest file for new packets, if a file of a size would replace it, and nobody reads it. That takes less
+    /// time than creating a file.
     fn reuse_oldest(&mut self, name: &str, size: usize) -> Option<PacketFile> {
         let current = self.file.as_ref().map_or(0, PacketFile::len);
-        let is_fit = |oldest: &EarlierFile| oldest.file.as_ref().is_some_and(|file| file.len() == size);
+        let is_fit = |oldest: &EarlierFile| oldest.size == size as u64;
         if !self.is_too_much((current + size) as u64) || !self.earlier.front().is_some_and(is_fit) {
             return None;
         }
-        let oldest = self.earlier.pop_front()?;
-        let mut file = oldest.file?;
-        if matches!(file.reuse(&self.directory.path, name), Ok(true)) {
-            return Some(file);
-        }
-        self.directory.remove_file(file.path(), oldest.size);
-        None
+        self.directory.reuse_file(&self.earlier.pop_front()?, name)
     }
 
     /// Removes the oldest files that are not kept.

@@ -5,7 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use super::earlier_file::EarlierFile;
 use super::metadata_file::MetadataFile;
 use super::packet_file::PacketFile;
 use super::recording_clock::RecordingClock;
@@ -15,6 +17,9 @@ use crate::description::EventDescription;
 
 /// Smallest and first file of a thread. The next ones are twice as large each, up to the size in the options.
 const FIRST_FILE: usize = 256 << 10;
+
+/// Shortest time between two tries to describe a class.
+const CLASS_RETRY: Duration = Duration::from_millis(100);
 
 /// The directory of a recording, and what all of its threads share.
 #[derive(Debug)]
@@ -29,6 +34,8 @@ pub(super) struct TraceDirectory {
     /// Id of the class for thread names.
     pub(super) name_class: u16,
     metadata: Mutex<MetadataFile>,
+    /// Time when classes are described again after that was impossible.
+    class_retry: AtomicU64,
     /// Bytes of all files.
     bytes: AtomicU64,
 }
@@ -48,6 +55,7 @@ impl TraceDirectory {
             process: std::process::id(),
             name_class,
             metadata: Mutex::new(metadata),
+            class_retry: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
         })
     }
@@ -57,9 +65,17 @@ impl TraceDirectory {
         self.metadata.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Describes a class. Returns its id, or `None` if that is impossible.
+    /// Describes a class. Returns its id, or `None` if that is impossible now, for example because the disk is full.
     pub(super) fn add_class(&self, class: &EventDescription<'_>) -> Option<u16> {
-        self.metadata().add(class).ok()
+        let now = self.clock.now();
+        if now < self.class_retry.load(Ordering::Relaxed) {
+            return None;
+        }
+        let added = self.metadata().add(class);
+        if added.is_err() {
+            self.class_retry.store(now.saturating_add(self.clock.cycles(CLASS_RETRY)), Ordering::Relaxed);
+        }
+        added.ok()
     }
 
     /// Returns the size of a thread's next file, which has room for some bytes, if there were so many files before.
@@ -84,6 +100,15 @@ impl TraceDirectory {
         let file = (!is_too_much).then(|| PacketFile::create(&self.path, name, size).ok()).flatten();
         if file.is_none() {
             self.bytes.fetch_sub(size as u64, Ordering::Relaxed);
+        }
+        file
+    }
+
+    /// Takes an earlier file for other packets, or removes it.
+    pub(super) fn reuse_file(&self, earlier: &EarlierFile, name: &str) -> Option<PacketFile> {
+        let file = PacketFile::reuse(earlier, &self.path, name).ok();
+        if file.is_none() {
+            self.shrink_file(earlier.size);
         }
         file
     }

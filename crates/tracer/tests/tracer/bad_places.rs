@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::process::Command;
 
 use ichnos_tracer::{Recording, RecordingOptions, TraceEvent, record, trace_event};
+use tracing_subscriber::layer::SubscriberExt as _;
 
 use crate::{alone, convert, own_directory, process, read};
 
@@ -93,6 +94,72 @@ fn a_full_disk_stops_nothing() {
         return println!("skipped: {errors}");
     }
     assert!(output.status.success() && text.contains("kept "), "{text}\n{errors}");
+}
+
+/// Sets the largest size of files. Returns the one before.
+fn limit_files(bytes: libc::rlim_t) -> libc::rlim_t {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limit is valid during both calls.
+    unsafe {
+        assert_eq!(libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit), 0);
+        let before = std::mem::replace(&mut limit.rlim_cur, bytes);
+        assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &limit), 0);
+        before
+    }
+}
+
+/// Records more than a limit of the system lets it record.
+#[test]
+fn the_process_with_a_limit() {
+    #[derive(TraceEvent)]
+    struct Late {
+        number: u32,
+    }
+
+    let Some(directory) = own_directory() else { return };
+    let path = directory.join("t");
+    let mut options = RecordingOptions::new(&path);
+    (options.packet_size, options.file_size) = (4096, 64 << 10);
+    let recording = Recording::start(options).unwrap();
+    record(&Tick { number: 0 });
+    let most = limit_files(1);
+    (1..10_000).for_each(|number| record(&Tick { number }));
+    let subscriber = tracing_subscriber::registry().with(ichnos_tracer::TraceLayer::new());
+    let late = |number| {
+        record(&Late { number });
+        tracing::info!(number, "later");
+    };
+    let copy = directory.join("copy");
+    let mut numbers = 1..;
+    tracing::subscriber::with_default(subscriber, || {
+        late(0);
+        assert!(recording.snapshot(&copy).is_err());
+        limit_files(most);
+        // Files and classes are tried again.
+        let is_described =
+            |text: &str| std::fs::read_to_string(path.join("metadata")).unwrap().contains(text);
+        while !is_described("\"Late\"") || !is_described("\"message\"") {
+            late(numbers.next().unwrap());
+        }
+    });
+    late(numbers.start);
+    let discarded = recording.finish().discarded as usize;
+    let events = read(&path, true);
+    let of = |name: &str| events.iter().filter(|event| event["name"] == name).collect::<Vec<_>>();
+    let (ticks, late) = (of("Tick"), of("Late"));
+    assert!(ticks.len() > 1000 && ticks.len() < 10_000, "{}", ticks.len());
+    assert_eq!(late.last().unwrap()["payload"]["number"], numbers.start);
+    assert_eq!(events.len() + discarded, 10_000 + 2 * numbers.start as usize + 1);
+    println!("kept {} events", events.len());
+}
+
+#[test]
+fn a_limit_of_the_system_is_a_full_disk() {
+    let _alone = alone();
+    let directory = tempfile::tempdir().unwrap();
+    let output = process("bad_places::the_process_with_a_limit", directory.path()).output().unwrap();
+    let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && text.contains("kept "), "{:?}: {text}\n{errors}", output.status);
 }
 
 #[test]

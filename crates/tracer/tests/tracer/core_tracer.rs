@@ -77,6 +77,25 @@ fn later_events_are_discarded_and_counted() {
 }
 
 #[test]
+fn an_empty_packet_tells_what_was_discarded_at_the_end() {
+    let mut buffer = [0; SIZES.0];
+    let mut tracer = tracer(&mut buffer, StreamOptions::new(0));
+    (0..30).for_each(|number| {
+        tracer.record(&Tick { number });
+    });
+    // No packet is free.
+    assert!(!tracer.flush());
+    let (numbers, _, discarded) = ticks(&mut tracer);
+    assert_eq!((numbers, discarded), ((0..20).collect(), 10));
+    let packets = &tracer.platform().packets;
+    assert_eq!(packets[packets.len() - 4..], 10u32.to_le_bytes());
+    // It is told once.
+    let length = packets.len();
+    assert!(tracer.flush());
+    assert_eq!(tracer.platform().packets.len(), length);
+}
+
+#[test]
 fn a_flight_recorder_keeps_the_last_packets() {
     let mut buffer = [0; SIZES.0];
     let options = StreamOptions::new(0).with_policy(FullPolicy::Overwrite).with_whole_packets();

@@ -2,13 +2,14 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use ichnos_testing::Random;
-use ichnos_tracer::{Recording, RecordingOptions, TraceEvent, record};
+use ichnos_tracer::{Recording, RecordingOptions, SizeLimit, TraceEvent, record};
 
-use crate::{BABELTRACE_2_1, convert, events_in, output_of, own_directory, process, read};
+use crate::{BABELTRACE_2_1, convert, events_in, output_of, own_directory, process, read, read_lines};
 
 const THREADS: u64 = 3;
 
@@ -22,12 +23,18 @@ struct Step<'a> {
     text: &'a str,
 }
 
+/// Names the number of bytes that the killed process keeps.
+const LAST: &str = "ICHNOS_TRACER_LAST";
+
 /// Records until it is killed.
 #[test]
 fn the_killed_process() {
     let Some(directory) = own_directory() else { return };
     let mut options = RecordingOptions::new(directory.join("trace"));
     (options.packet_size, options.file_size) = (4096, 64 << 10);
+    if let Ok(last) = std::env::var(LAST) {
+        (options.packet_size, options.limit) = (1024, SizeLimit::Last(last.parse().unwrap()));
+    }
     let _recording = Recording::start(options).unwrap();
     let progress = File::create(directory.join("progress")).unwrap();
     progress.set_len(8 * THREADS).unwrap();
@@ -48,26 +55,39 @@ fn the_killed_process() {
     });
 }
 
-/// Kills a process, and checks its trace. Returns the number of events.
-fn kill_once(random: &mut Random, with_babeltrace: bool) -> usize {
-    let directory = tempfile::tempdir().unwrap();
-    let mut child =
-        process("kills::the_killed_process", directory.path()).stdout(Stdio::null()).spawn().unwrap();
-    let progress = directory.path().join("progress");
+/// Starts a process that keeps everything, or so many bytes for each thread.
+fn start(directory: &Path, last: Option<u64>) -> Child {
+    let mut command = process("kills::the_killed_process", directory);
+    command.envs(last.map(|last| (LAST, last.to_string())));
+    let child = command.stdout(Stdio::null()).spawn().unwrap();
+    let progress = directory.join("progress");
     let begun = || std::fs::read(&progress).is_ok_and(|progress| progress.iter().any(|byte| *byte != 0));
     while !begun() {
         std::thread::sleep(Duration::from_micros(200));
     }
-    std::thread::sleep(Duration::from_micros(random.below(5_000)));
+    child
+}
+
+/// Kills a process, and checks its trace. Returns the number of events.
+fn kill_once(random: &mut Random, with_babeltrace: bool, last: Option<u64>) -> usize {
+    let directory = tempfile::tempdir().unwrap();
+    let mut child = start(directory.path(), last);
+    let progress = directory.path().join("progress");
+    // A flight recorder must have begun files again.
+    std::thread::sleep(Duration::from_micros(if last.is_some() { 20_000 } else { 0 } + random.below(5_000)));
     child.kill().unwrap();
     child.wait().unwrap();
     let progress = std::fs::read(&progress).unwrap();
     let trace = directory.path().join("trace");
     let mut numbers = [0; THREADS as usize];
     let events = read(&trace, false);
+    if last.is_some() {
+        for event in events.iter().rev() {
+            numbers[thread_of(event)] = event["payload"]["number"].as_u64().unwrap();
+        }
+    }
     for event in &events {
-        let payload = &event["payload"];
-        let thread = payload["thread"].as_u64().unwrap() as usize;
+        let (payload, thread) = (&event["payload"], thread_of(event));
         let number = payload["number"].as_u64().unwrap();
         assert_eq!(number, numbers[thread], "thread {thread}");
         assert_eq!(payload["text"].as_str().unwrap().len() as u64, number % 27);
@@ -88,10 +108,44 @@ fn kill_once(random: &mut Random, with_babeltrace: bool) -> usize {
     events.len()
 }
 
+fn thread_of(event: &serde_json::Value) -> usize {
+    event["payload"]["thread"].as_u64().unwrap() as usize
+}
+
+#[test]
+fn a_killed_flight_recorder_leaves_the_last_files() {
+    let kills = if std::env::var("ICHNOS_SWEEPS").is_ok_and(|sweeps| sweeps == "all") { 200 } else { 4 };
+    let mut random = Random::new(58);
+    let events: usize = (0..kills).map(|kill| kill_once(&mut random, kill % 3 == 0, Some(64 << 10))).sum();
+    println!("{events} events in {kills} traces");
+}
+
+/// Files vanish while they are read, but what is found was recorded.
+#[test]
+fn a_running_flight_recorder_can_be_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut child = start(directory.path(), Some(256 << 10));
+    let mut reads = 0;
+    while reads < 2 {
+        let Ok(lines) = read_lines(&directory.path().join("trace")) else { continue };
+        let mut next = [0; THREADS as usize];
+        for event in lines.iter().filter(|line| line["type"] == "event" && line["name"] == "Step") {
+            let number = event["payload"]["number"].as_u64().unwrap();
+            let thread = thread_of(event);
+            assert!(number >= next[thread], "thread {thread}: {number} after {}", next[thread]);
+            assert_eq!(event["payload"]["text"].as_str().unwrap().len() as u64, number % 27);
+            next[thread] = number + 1;
+        }
+        reads += usize::from(next.iter().any(|next| *next > 0));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
 #[test]
 fn a_killed_process_leaves_what_it_recorded() {
     let kills = if std::env::var("ICHNOS_SWEEPS").is_ok_and(|sweeps| sweeps == "all") { 200 } else { 4 };
     let mut random = Random::new(57);
-    let events: usize = (0..kills).map(|kill| kill_once(&mut random, kill % 3 == 0)).sum();
+    let events: usize = (0..kills).map(|kill| kill_once(&mut random, kill % 3 == 0, None)).sum();
     println!("{events} events in {kills} traces");
 }

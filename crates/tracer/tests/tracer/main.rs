@@ -24,16 +24,8 @@ fn alone() -> MutexGuard<'static, ()> {
 /// Returns the events of a trace as JSON objects, merged by time, without thread names. There must be no damage and,
 /// unless `may_lose`, no loss.
 fn read(path: &std::path::Path, may_lose: bool) -> Vec<serde_json::Value> {
-    use ichnos::jsonl::{JsonLines, JsonLinesOptions};
-
-    let session = ichnos::open([path], &ichnos::OpenOptions::default()).unwrap();
-    let mut out = Vec::new();
-    let reader = session.reader().unwrap();
-    reader.pass().run(&mut JsonLines::new(&mut out, JsonLinesOptions::default())).unwrap();
-    let lines = String::from_utf8(out).unwrap();
-    let lines = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
     let mut events = Vec::new();
-    for line in lines {
+    for line in read_lines(path).unwrap() {
         match line["type"].as_str().unwrap() {
             "event" if line["name"] == "thread_name" => {}
             "event" => events.push(line),
@@ -42,6 +34,17 @@ fn read(path: &std::path::Path, may_lose: bool) -> Vec<serde_json::Value> {
         }
     }
     events
+}
+
+/// Returns all JSON Lines of a trace.
+fn read_lines(path: &std::path::Path) -> Result<Vec<serde_json::Value>, Box<dyn std::error::Error>> {
+    use ichnos::jsonl::{JsonLines, JsonLinesOptions};
+
+    let session = ichnos::open([path], &ichnos::OpenOptions::default())?;
+    let mut out = Vec::new();
+    session.reader()?.pass().run(&mut JsonLines::new(&mut out, JsonLinesOptions::default()))?;
+    let lines = String::from_utf8(out)?;
+    Ok(lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
 }
 
 /// Returns what a program prints, or `None` if it is not installed.

@@ -4,7 +4,9 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
-use ichnos_tracer::{ClockSource, Recording, RecordingOptions, SizeLimit, TraceEvent, record, trace_event};
+use ichnos_tracer::{
+    ClockSource, Recording, RecordingOptions, SizeLimit, TraceEvent, TraceField, record, trace_event,
+};
 
 use crate::{alone, read};
 
@@ -162,6 +164,35 @@ fn large_events_and_long_descriptions() {
     assert_eq!(recording.finish().discarded, 1);
     let events = numbers(&path, true);
     assert_eq!(events.len(), 21);
+}
+
+#[test]
+fn zeros_in_texts_are_shown() {
+    #[derive(TraceField)]
+    struct Part<'a> {
+        text: &'a str,
+    }
+
+    #[derive(TraceEvent)]
+    struct Named<'a> {
+        first: &'a str,
+        maybe: Option<&'a str>,
+        parts: &'a [Part<'a>],
+        last: u8,
+    }
+
+    let _alone = alone();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t");
+    let recording = Recording::start(options(&path)).unwrap();
+    let parts = [Part { text: "\0" }, Part { text: "abcdefgh" }];
+    record(&Named { first: "a\0b", maybe: Some("long enough\0"), parts: &parts, last: 7 });
+    recording.finish();
+    let payload = &read(&path, false)[0]["payload"];
+    assert_eq!(payload["first"], "a␀b");
+    assert_eq!(payload["maybe"], "long enough␀");
+    assert_eq!(payload["parts"], serde_json::json!([{ "text": "␀" }, { "text": "abcdefgh" }]));
+    assert_eq!(payload["last"], 7);
 }
 
 #[test]
