@@ -290,7 +290,7 @@ mod tests {
             (
                 "[[event]]\nmatch = 'x'\nrole = 'beginn'\n",
                 "m.toml:3:8: expected `instant`, `begin`, `end`, `sample`, `counter`, `send`, `receive`, `switch`, \
-                `wakeup` or `frame`, found string `'beginn'`; did you mean `begin`?",
+                `wakeup`, `thread-start` or `frame`, found string `'beginn'`; did you mean `begin`?",
             ),
             (
                 "[[event]]\nmatch = 'x'\nfields = { keys = 'a' }\n",

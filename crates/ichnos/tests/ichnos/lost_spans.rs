@@ -117,7 +117,11 @@ fn spans_have_the_lengths_of_statistics() {
         for (_, item) in timeline.spans(track, CLOCK_ORIGIN, CLOCK_ORIGIN + 1_000_000, 1_000_000) {
             assert_eq!(item.is_open(), item.longest == 0 && item.end > item.begin, "{item:?}");
             if item.longest > 0 {
-                shown.push((timeline.name(item.name).to_owned(), since_origin(item.begin), item.longest as i64));
+                shown.push((
+                    timeline.name(item.name).to_owned(),
+                    since_origin(item.begin),
+                    item.longest as i64,
+                ));
             }
         }
     }

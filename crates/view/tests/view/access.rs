@@ -67,7 +67,7 @@ fn requests_for_too_much_are_refused() {
         "tracks=0&begin=0&end=1&pixels=8193".to_owned(),
         format!("tracks={many}&begin=0&end=1"),
         "tracks=0&begin=1&end=0".to_owned(),
-        "tracks=0&begin=-1&end=0".to_owned(),
+        "tracks=0&begin=-1&end=-2".to_owned(),
         "tracks=x&begin=0&end=1".to_owned(),
         "tracks=0&begin=0".to_owned(),
         "tracks=0&begin=0&end=1&filter=a%20%3D".to_owned(),

@@ -58,7 +58,7 @@ fn flame_graphs_of_spans_equal_the_command() {
         let mut found = BTreeMap::new();
         add(&answer["root"], "", &mut found);
         found.retain(|_, time| *time > 0);
-        assert!(found.len() > 10, "{}", found.len());
+        assert!(found.len() > 5, "{}", found.len());
         assert_eq!(found, wanted(&server, range, only_running), "{range:?}");
     }
 }
