@@ -1,0 +1,226 @@
+//! Selected events of opened traces.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use globset::{Glob, GlobSet, GlobSetBuilder};
+use ichnos::model::Cursor as _;
+use ichnos::model::cursor::{BoxedCursor, ExcludedClasses};
+use ichnos::model::{DataStream, OpenedTrace, Window};
+use ichnos::{Expression, Filter, FilterError, OpenError, OpenOptions, Selection, Session};
+
+use crate::duckdb::{Arguments, Parameter};
+use crate::paths;
+use crate::time::TimePoint;
+use crate::time_bounds;
+
+/// Named parameters of a query.
+pub(crate) const PARAMETERS: &[Parameter] = &[c"event", c"filter", c"begin", c"end"];
+
+/// Maximum number of problems in an error.
+const SHOWN: usize = 20;
+
+/// Opened traces, and the selection of their events.
+pub(crate) struct Query {
+    pub(crate) session: Session,
+    pub(crate) selection: Selection,
+    filter: Option<Filter>,
+    window: Window,
+    /// Classes without selected events, by trace and data stream.
+    excluded: Vec<Vec<Option<Arc<ExcludedClasses>>>>,
+}
+
+/// Data stream of a session.
+pub(crate) struct StreamPlace<'s> {
+    pub(crate) trace: &'s dyn OpenedTrace,
+    /// Index of the trace.
+    pub(crate) number: usize,
+    /// Index in the trace.
+    pub(crate) index: usize,
+    pub(crate) stream: Arc<DataStream>,
+}
+
+/// Opens the traces at the paths of the first argument.
+pub(crate) fn open(arguments: &Arguments) -> Result<Session, String> {
+    let paths = paths::expand(&arguments.first_texts()?)?;
+    let mut options = OpenOptions::default();
+    options.require_all = true;
+    ichnos::open(paths, &options).map_err(|error| open_error(&error))
+}
+
+fn open_error(error: &OpenError) -> String {
+    match error {
+        OpenError::Refused(refused) => {
+            let problems = refused.iter().flat_map(|trace| trace.diagnostics.iter().map(ToString::to_string));
+            let problems: Vec<String> = problems.take(SHOWN).collect();
+            format!("{error}: {}", problems.join("; "))
+        }
+        OpenError::NoTrace(found) => {
+            let nearby = found.nearby.as_ref().map(|nearby| format!("; {nearby}")).unwrap_or_default();
+            format!("{error}{nearby}")
+        }
+        _ => error.to_string(),
+    }
+}
+
+impl Query {
+    /// Opens the traces and selects events as the arguments say.
+    pub(crate) fn new(arguments: &Arguments) -> Result<Self, String> {
+        let events = patterns(&arguments.texts("event")?)?;
+        let expression = arguments.text("filter")?;
+        let expression = expression.map(|text| Expression::parse(&text)).transpose();
+        let expression = expression.map_err(|error| filter_error(&error))?;
+        let begin = time(arguments, "begin")?;
+        let end = time(arguments, "end")?;
+        let session = open(arguments)?;
+        refuse_unreadable(&session)?;
+        let resolve = |point: TimePoint| resolve(point, &session);
+        let begin = begin.map(resolve).transpose().map_err(|error| format!("begin: {error}"))?;
+        let end = end.map(resolve).transpose().map_err(|error| format!("end: {error}"))?;
+        let mut window = Window { begin, end };
+        let mut selection = Selection::default();
+        if let Some(events) = events {
+            selection = selection.events(move |name| events.is_match(name));
+        }
+        let mut filter = None;
+        if let Some(expression) = expression {
+            let time = |text: &str| {
+                let point = text.parse::<TimePoint>().map_err(|error| error.to_string())?;
+                resolve(point)
+            };
+            let found = session.filter(&expression, &time).map_err(|error| filter_error(&error))?;
+            window = intersection(window, found.window());
+            selection = selection.filter(&found);
+            filter = Some(found);
+        }
+        let excluded = excluded(&session, &selection);
+        Ok(Self { session, selection, filter, window, excluded })
+    }
+
+    /// Returns all data streams.
+    pub(crate) fn streams(&self) -> Vec<StreamPlace<'_>> {
+        streams(&self.session)
+    }
+
+    /// Returns the messages of a data stream or of some of its packets, without some events that are not selected. `None`
+    /// if the packets cannot be read alone.
+    pub(crate) fn cursor(
+        &self,
+        trace: usize,
+        index: usize,
+        packets: Option<Range<u64>>,
+    ) -> Option<BoxedCursor> {
+        let excluded = self.excluded.get(trace).and_then(|streams| streams.get(index));
+        let trace = self.session.traces().get(trace)?;
+        let mut cursor = match packets {
+            Some(packets) => trace.packet_cursor(index, self.window, packets)?,
+            None => trace.cursor(index, self.window)?,
+        };
+        if let Some(Some(excluded)) = excluded {
+            cursor.exclude(excluded);
+        }
+        Some(cursor)
+    }
+
+    /// Returns the messages of all data streams, merged by time.
+    pub(crate) fn merged(&self) -> Result<BoxedCursor, String> {
+        let reader = self.selection.reader(&self.session, self.window).map_err(|error| error.to_string())?;
+        Ok(reader.cursor().boxed())
+    }
+
+    /// Checks the names in the filter again, after all classes were found.
+    pub(crate) fn review(&self) -> Result<(), String> {
+        let Some(filter) = &self.filter else { return Ok(()) };
+        let warnings = filter.review().map_err(|error| filter_error(&error))?;
+        match warnings.iter().find(|warning| warning.unknown.is_some()) {
+            Some(warning) => Err(format!("filter: {}", warning.message)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Returns the classes without selected events, by trace and data stream. Data streams of a class share them.
+fn excluded(session: &Session, selection: &Selection) -> Vec<Vec<Option<Arc<ExcludedClasses>>>> {
+    if selection.wants_all_events() {
+        return Vec::new();
+    }
+    let mut known = HashMap::new();
+    let mut of_stream = |stream: &DataStream| {
+        let class = (std::ptr::from_ref(&*stream.trace).addr(), stream.class_index);
+        let find = || {
+            let classes = stream.plans().event_records.iter();
+            let by_name = ExcludedClasses::new(classes.map(|plans| !selection.wants_class(&plans.class)));
+            by_name.map(Arc::new).or_else(|| selection.excluded_by_filter(stream))
+        };
+        known.entry(class).or_insert_with(find).clone()
+    };
+    session
+        .traces()
+        .iter()
+        .map(|trace| trace.data_streams().iter().map(|stream| of_stream(stream)).collect())
+        .collect()
+}
+
+/// Returns all data streams of a session.
+pub(crate) fn streams(session: &Session) -> Vec<StreamPlace<'_>> {
+    let traces = session.traces().iter().enumerate();
+    let all = traces.flat_map(|(number, trace)| {
+        let streams = trace.data_streams().into_iter().enumerate();
+        streams.map(move |(index, stream)| StreamPlace { trace: trace.as_ref(), number, index, stream })
+    });
+    all.collect()
+}
+
+fn filter_error(error: &FilterError) -> String {
+    let help = error.help.as_ref().map(|help| format!("\n{help}")).unwrap_or_default();
+    let [line, place] = error.excerpt();
+    format!("filter: {error}\n{line}\n{place}{help}")
+}
+
+/// Refuses traces that are only partly known. Otherwise an answer could silently lack a trace.
+fn refuse_unreadable(session: &Session) -> Result<(), String> {
+    match session.refused().first() {
+        None => Ok(()),
+        Some(trace) => {
+            let problems: Vec<String> =
+                trace.diagnostics.iter().take(SHOWN).map(ToString::to_string).collect();
+            Err(format!("{}: the trace cannot be read: {}", trace.path, problems.join("; ")))
+        }
+    }
+}
+
+/// Compiles patterns of event names.
+fn patterns(texts: &[String]) -> Result<Option<GlobSet>, String> {
+    if texts.is_empty() {
+        return Ok(None);
+    }
+    let mut builder = GlobSetBuilder::new();
+    for text in texts {
+        builder.add(Glob::new(text).map_err(|error| format!("event: invalid pattern: {error}"))?);
+    }
+    builder.build().map(Some).map_err(|error| format!("event: invalid patterns: {error}"))
+}
+
+fn time(arguments: &Arguments, name: &str) -> Result<Option<TimePoint>, String> {
+    let text = arguments.text(name)?;
+    text.map(|text| text.parse().map_err(|error| format!("{name}: {error}"))).transpose()
+}
+
+/// Converts a time to nanoseconds from the origin of the clock. Dates are in UTC, because answers must not depend on the
+/// machine.
+fn resolve(point: TimePoint, session: &Session) -> Result<i128, String> {
+    let needs_start = matches!(point, TimePoint::FromStart(_) | TimePoint::OfDay(_));
+    let start = if needs_start { time_bounds::start(session) } else { None };
+    let needs_end = matches!(point, TimePoint::BeforeEnd(_));
+    let end = if needs_end { time_bounds::end(session) } else { None };
+    point.resolve(true, start, end)
+}
+
+fn intersection(a: Window, b: Window) -> Window {
+    let pick = |a: Option<i128>, b: Option<i128>, of: fn(i128, i128) -> i128| match (a, b) {
+        (Some(a), Some(b)) => Some(of(a, b)),
+        (a, b) => a.or(b),
+    };
+    Window { begin: pick(a.begin, b.begin, i128::max), end: pick(a.end, b.end, i128::min) }
+}
