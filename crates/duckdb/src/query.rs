@@ -7,6 +7,7 @@ use std::sync::Arc;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use ichnos::model::Cursor as _;
 use ichnos::model::cursor::{BoxedCursor, ExcludedClasses};
+use ichnos::model::running_thread::RunningParts;
 use ichnos::model::{DataStream, OpenedTrace, Window};
 use ichnos::{Expression, Filter, FilterError, OpenError, OpenOptions, Selection, Session};
 
@@ -41,11 +42,16 @@ pub(crate) struct StreamPlace<'s> {
     pub(crate) stream: Arc<DataStream>,
 }
 
-/// Opens the traces at the paths of the first argument.
+/// Opens the traces at the paths of the first argument, without the threads that processors run.
 pub(crate) fn open(arguments: &Arguments) -> Result<Session, String> {
+    open_with(arguments, RunningParts::Nothing)
+}
+
+fn open_with(arguments: &Arguments, running: RunningParts) -> Result<Session, String> {
     let paths = paths::expand(&arguments.first_texts()?)?;
     let mut options = OpenOptions::default();
     options.require_all = true;
+    options.running = running;
     ichnos::open(paths, &options).map_err(|error| open_error(&error))
 }
 
@@ -73,7 +79,8 @@ impl Query {
         let expression = expression.map_err(|error| filter_error(&error))?;
         let begin = time(arguments, "begin")?;
         let end = time(arguments, "end")?;
-        let session = open(arguments)?;
+        // The columns of the running thread belong to the event, as in other tables.
+        let session = open_with(arguments, RunningParts::ThreadAndProcess)?;
         refuse_unreadable(&session)?;
         let resolve = |point: TimePoint| resolve(point, &session);
         let begin = begin.map(resolve).transpose().map_err(|error| format!("begin: {error}"))?;

@@ -27,11 +27,14 @@ EXAMPLES = [
     "hello-proposals/prop1", "hello-proposals/prop2",
 ]
 RECORDED = [
-    "ctf/real/tracecompass/context-switches", "ctf/real/tracecompass/many-threads", "ctf/real/tracecompass/CTF2-vl-ints",
-    "ctf/real/lttng-ust/discard", "ctf/real/ctf2/session-rot", "ctf/real/barectf/assembled",
+    "ctf/real/tracecompass/many-threads", "ctf/real/tracecompass/cyg-profile", "ctf/real/tracecompass/CTF2-vl-ints",
+    "ctf/real/lttng-ust/discard", "ctf/real/ctf2/session-rot", "ctf/real/barectf/assembled/basic__ds__two-packets",
     "nettrace/perfview/eventpipe-dotnetcore5.0-win-x64-arraytypes.nettrace", "nettrace/runtime/net10.0-small.nettrace",
-    "nettrace/runtime/perl-cpu-v6.nettrace", "fuchsia/magic-trace", "xtrace/brown",
+    "nettrace/runtime/perl-cpu-v6.nettrace", "fuchsia/magic-trace", "xtrace/brown/small.json",
 ]
+
+# Maximum number of classes of a trace whose columns are compared, about.
+CLASSES = 12
 
 failures = 0
 
@@ -39,7 +42,8 @@ failures = 0
 def fail(what):
     global failures
     failures += 1
-    print("FAILED:", what)
+    if failures <= 20:
+        print("FAILED:", what, flush=True)
 
 
 def connect(threads=None):
@@ -80,25 +84,35 @@ def types(connection, table):
 
 def compare_parquet(connection, trace, dataset):
     """Compares each class with the files of its directory."""
-    counts = {}
-    for directory in sorted(glob.glob(dataset + "/event=*")):
+    rows = connection.execute("SELECT event, path, rows FROM %s" % text(dataset + "/_classes/*.parquet")).fetchall()
+    counts, directories = {}, {}
+    for event, path, count in rows:
+        counts[event] = counts.get(event, 0) + count
+        directories[os.path.join(dataset, os.path.dirname(path))] = event
+    # Some classes of a kernel are enough. No pattern matches a class without a name.
+    for directory in sorted(directories)[:: max(1, len(directories) // CLASSES)]:
+        event = directories[directory]
+        if not event:
+            continue
         files = "read_parquet(%s, hive_partitioning = false, union_by_name = true)" % text(glob.escape(directory) + "/*.parquet")
         wanted = types(connection, files)
-        event = connection.execute("SELECT any_value(event), count(*) FROM %s" % files).fetchone()
-        counts[event[0]] = counts.get(event[0], 0) + event[1]
-        if not event[0]:
-            # No pattern matches a class without a name.
-            continue
-        ours = "read_trace(%s, event := %s)" % (text(trace), text(pattern(event[0])))
+        ours = "read_trace(%s, event := %s)" % (text(trace), text(pattern(event)))
         found = types(connection, ours)
         differing = {c: (t, found.get(c)) for c, t in wanted.items() if found.get(c) != t}
         if differing:
-            fail("%s, %s: types %s" % (trace, event[0], differing))
+            fail("%s, %s: types %s" % (trace, event, differing))
             continue
         # Several classes with the same name can have different columns, and long names are cut.
+        # `seq` counts the selected events.
+        wanted = [column for column in wanted if column != "seq"]
         a, b = fingerprint(connection, wanted, files), fingerprint(connection, wanted, ours)
         if a != b:
-            fail("%s, %s: dataset %s, extension %s" % (trace, event[0], a, b))
+            fail("%s, %s: dataset %s, extension %s" % (trace, event, a, b))
+    common = ["ts", "event", "stream", "packet", "seq"]
+    files = "read_parquet(%s, hive_partitioning = false, union_by_name = true)" % text(glob.escape(dataset) + "/event=*/*.parquet")
+    a, b = fingerprint(connection, common, files), fingerprint(connection, common, "read_trace(%s)" % text(trace))
+    if counts and a != b:
+        fail("%s: dataset %s, extension %s" % (trace, a, b))
     query = "SELECT event, count(*) FROM read_trace(%s) GROUP BY event" % text(trace)
     found = dict(connection.execute(query).fetchall())
     if found != counts:
@@ -147,10 +161,11 @@ def compare_lines(connection, trace):
         for field, value in event["payload"].items():
             if isinstance(value, dict) and "value" in value:
                 value = value["value"]
-            if isinstance(value, bool) or not isinstance(value, (int, str)) or field.lower() not in index:
+            if isinstance(value, bool) or not isinstance(value, (int, str)) or field.lower() not in index or field == "stack":
                 continue
             found = row[index[field.lower()]]
-            if isinstance(found, bytes):
+            # Bytes, and integers that are dates in JSON Lines.
+            if isinstance(found, bytes) or isinstance(found, int) and isinstance(value, str):
                 continue
             compared += 1
             if found != value and str(found) != str(value):

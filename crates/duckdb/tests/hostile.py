@@ -22,7 +22,8 @@ answers = errors = 0
 
 FILES = ["hello-fxt/frames.fxt", "hello-dotnet/hello.nettrace.zst", "hello-jsonl/requests.jsonl",
          "hello-otlp/shop.otlp.jsonl", "hello-xtrace/proxy.reports", "hello-fuchsia/boot.log"]
-FUNCTIONS = ["read_trace", "trace_events", "trace_spans", "trace_classes", "trace_info", "trace_losses"]
+FUNCTIONS = ["read_trace", "trace_events", "trace_spans", "trace_classes", "trace_info", "trace_losses",
+             "trace_stacks", "trace_frames"]
 
 
 def ask(query):
@@ -65,7 +66,8 @@ def arguments():
     fails("FROM 'trace:/nonexistent'", "/nonexistent")
     assert ask("FROM read_trace('%s', event := 'no such event')" % fxt) is None
     assert ask("FROM read_trace('%s') LIMIT 0" % fxt) is None
-    assert connection.sql("SELECT count(*) FROM '%s'" % fxt).fetchone() == connection.sql("SELECT count(*) FROM 'trace:%s'" % fxt).fetchone()
+    counts = [connection.execute("SELECT count(*) FROM '%s%s'" % (prefix, fxt)).fetchone() for prefix in ("", "trace:")]
+    assert counts[0] == counts[1] and counts[0][0] > 0, counts
 
 
 def damaged(directory, seed):
@@ -113,5 +115,5 @@ with tempfile.TemporaryDirectory() as directory:
     damaged(directory, 58)
     damaged_ctf(directory, 58)
 # The database still works.
-assert connection.sql("SELECT 1").fetchone() == (1,)
+assert connection.execute("SELECT 1").fetchone() == (1,)
 print("hostile.py: %d answers, %d errors" % (answers, errors))
