@@ -72,6 +72,8 @@ pub(crate) struct EventScan {
     options: TableOptions,
     /// `true` if a column is of the log line.
     has_log: bool,
+    /// Query without running threads, if they are not needed.
+    light: Option<Query>,
 }
 
 /// Approximate size of a part of a data stream, in bytes.
@@ -142,17 +144,25 @@ impl EventScan {
         all: &[EventColumn],
         columns: &[Option<usize>],
         options: &TableOptions,
-    ) -> Self {
+    ) -> Result<Self, String> {
         let columns: Vec<Option<EventColumn>> =
             columns.iter().map(|column| column.and_then(|column| all.get(column)).cloned()).collect();
         let fields = columns.iter().flatten().filter_map(|column| match column {
             EventColumn::Field(column) => Some(column),
             _ => None,
         });
-        let names = fields.flat_map(|column| column.spellings.iter().map(String::as_str));
-        let options = options.clone().with_columns(Projection::exact(names));
+        let names: Vec<&str> =
+            fields.flat_map(|column| column.spellings.iter().map(String::as_str)).collect();
+        let light = query.without_running(names.iter().copied())?;
+        let options = options.clone().with_columns(Projection::exact(names.iter().copied()));
         let has_log = columns.iter().flatten().any(EventColumn::is_of_log);
-        Self { units: units(query), next: AtomicUsize::new(0), columns, options, has_log }
+        let units = units(light.as_ref().unwrap_or(query));
+        Ok(Self { units, next: AtomicUsize::new(0), columns, options, has_log, light })
+    }
+
+    /// Returns the query to read.
+    fn query<'q>(&'q self, query: &'q Query) -> &'q Query {
+        self.light.as_ref().unwrap_or(query)
     }
 
     /// Returns the number of threads that can read at once.
@@ -168,6 +178,7 @@ impl EventScan {
 
 impl EventThread {
     pub(crate) fn new(query: &Query, scan: &EventScan) -> Self {
+        let query = scan.query(query);
         let streams: Vec<_> = query.streams().into_iter().map(|place| place.stream).collect();
         Self {
             cursor: None,
@@ -191,6 +202,7 @@ impl EventThread {
         scan: &EventScan,
         chunk: &mut Chunk<'_>,
     ) -> Result<usize, String> {
+        let query = scan.query(query);
         loop {
             if self.counted > 0 {
                 let rows = self.counted.min(chunk.capacity() as u64);

@@ -12,6 +12,7 @@
 #![deny(unsafe_code)]
 
 mod array;
+mod column_cache;
 mod columns;
 #[allow(unsafe_code)]
 mod duckdb;

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use ichnos::model::Cursor as _;
 use ichnos::model::cursor::{BoxedCursor, ExcludedClasses};
-use ichnos::model::running_thread::RunningParts;
+use ichnos::model::running_thread::{self, RunningParts};
 use ichnos::model::{DataStream, OpenedTrace, Window};
 use ichnos::{Expression, Filter, FilterError, OpenError, OpenOptions, Selection, Session};
 
@@ -19,11 +20,25 @@ use crate::time_bounds;
 /// Named parameters of a query.
 pub(crate) const PARAMETERS: &[Parameter] = &[c"event", c"filter", c"begin", c"end"];
 
+/// Names in an expression that need the running thread.
+const RUNNING: [&str; 8] = ["thread", "thread_name", "tid", "comm", "procname", "resource", "process", "pid"];
+
 /// Maximum number of problems in an error.
 const SHOWN: usize = 20;
 
+/// Arguments of a query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct QueryArguments {
+    pub(crate) paths: Vec<PathBuf>,
+    events: Vec<String>,
+    filter: Option<String>,
+    begin: Option<String>,
+    end: Option<String>,
+}
+
 /// Opened traces, and the selection of their events.
 pub(crate) struct Query {
+    pub(crate) arguments: QueryArguments,
     pub(crate) session: Session,
     pub(crate) selection: Selection,
     filter: Option<Filter>,
@@ -44,11 +59,10 @@ pub(crate) struct StreamPlace<'s> {
 
 /// Opens the traces at the paths of the first argument, without the threads that processors run.
 pub(crate) fn open(arguments: &Arguments) -> Result<Session, String> {
-    open_with(arguments, RunningParts::Nothing)
+    open_paths(&paths::expand(&arguments.first_texts()?)?, RunningParts::Nothing)
 }
 
-fn open_with(arguments: &Arguments, running: RunningParts) -> Result<Session, String> {
-    let paths = paths::expand(&arguments.first_texts()?)?;
+fn open_paths(paths: &[PathBuf], running: RunningParts) -> Result<Session, String> {
     let mut options = OpenOptions::default();
     options.require_all = true;
     options.running = running;
@@ -70,17 +84,54 @@ fn open_error(error: &OpenError) -> String {
     }
 }
 
+impl QueryArguments {
+    fn new(arguments: &Arguments) -> Result<Self, String> {
+        Ok(Self {
+            events: arguments.texts("event")?,
+            filter: arguments.text("filter")?,
+            begin: arguments.text("begin")?,
+            end: arguments.text("end")?,
+            paths: paths::expand(&arguments.first_texts()?)?,
+        })
+    }
+
+    fn expression(&self) -> Result<Option<Expression>, String> {
+        let parsed = self.filter.as_deref().map(Expression::parse).transpose();
+        parsed.map_err(|error| filter_error(&error))
+    }
+}
+
 impl Query {
     /// Opens the traces and selects events as the arguments say.
     pub(crate) fn new(arguments: &Arguments) -> Result<Self, String> {
-        let events = patterns(&arguments.texts("event")?)?;
-        let expression = arguments.text("filter")?;
-        let expression = expression.map(|text| Expression::parse(&text)).transpose();
-        let expression = expression.map_err(|error| filter_error(&error))?;
-        let begin = time(arguments, "begin")?;
-        let end = time(arguments, "end")?;
         // The columns of the running thread belong to the event, as in other tables.
-        let session = open_with(arguments, RunningParts::ThreadAndProcess)?;
+        Self::open(QueryArguments::new(arguments)?, RunningParts::ThreadAndProcess)
+    }
+
+    /// Opens the traces again without the parts of running threads that neither the columns with these names nor the
+    /// filter need. `None` if that makes no difference.
+    pub(crate) fn without_running<'n>(
+        &self,
+        mut columns: impl Iterator<Item = &'n str>,
+    ) -> Result<Option<Self>, String> {
+        let mut classes = self.session.traces().iter().flat_map(|trace| &trace.trace().class.data_streams);
+        let is_needed = |name: &str| matches!(name, "process" | "thread") || name.starts_with("resource.");
+        if !classes.any(running_thread::is_in) || columns.any(is_needed) {
+            return Ok(None);
+        }
+        let expression = self.arguments.expression()?;
+        if expression.is_some_and(|expression| RUNNING.iter().any(|name| expression.mentions(name))) {
+            return Ok(None);
+        }
+        Self::open(self.arguments.clone(), RunningParts::Nothing).map(Some)
+    }
+
+    fn open(arguments: QueryArguments, running: RunningParts) -> Result<Self, String> {
+        let events = patterns(&arguments.events)?;
+        let expression = arguments.expression()?;
+        let begin = time(arguments.begin.as_deref(), "begin")?;
+        let end = time(arguments.end.as_deref(), "end")?;
+        let session = open_paths(&arguments.paths, running)?;
         refuse_unreadable(&session)?;
         let resolve = |point: TimePoint| resolve(point, &session);
         let begin = begin.map(resolve).transpose().map_err(|error| format!("begin: {error}"))?;
@@ -102,7 +153,7 @@ impl Query {
             filter = Some(found);
         }
         let excluded = excluded(&session, &selection);
-        Ok(Self { session, selection, filter, window, excluded })
+        Ok(Self { arguments, session, selection, filter, window, excluded })
     }
 
     /// Returns all data streams.
@@ -209,8 +260,7 @@ fn patterns(texts: &[String]) -> Result<Option<GlobSet>, String> {
     builder.build().map(Some).map_err(|error| format!("event: invalid patterns: {error}"))
 }
 
-fn time(arguments: &Arguments, name: &str) -> Result<Option<TimePoint>, String> {
-    let text = arguments.text(name)?;
+fn time(text: Option<&str>, name: &str) -> Result<Option<TimePoint>, String> {
     text.map(|text| text.parse().map_err(|error| format!("{name}: {error}"))).transpose()
 }
 

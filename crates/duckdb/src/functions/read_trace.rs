@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 
 use ichnos::table::{TableOptions, TimestampUnit};
 
+use crate::column_cache::KnownColumns;
 use crate::columns::{columns, spine};
 use crate::duckdb::{Arguments, Bound, Chunk, Parameter, TableFunction};
 use crate::event_rows::{EventColumn, EventScan, EventThread};
@@ -69,13 +70,20 @@ impl<F: EventFunction> TableFunction for EventTable<F> {
             Some(other) => return Err(format!("timestamps: expected `micros` or `nanos`, found `{other}`")),
         };
         let query = Query::new(arguments)?;
-        let columns = F::columns(&query, &options)?;
+        let columns = match KnownColumns::find(F::NAME, &query, &options) {
+            Ok(known) => known,
+            Err(key) => {
+                let columns = F::columns(&query, &options)?;
+                KnownColumns::add(key, &columns);
+                columns
+            }
+        };
         let typed = columns.iter().map(EventColumn::declaration).collect();
         Ok(Bound { columns: typed, call: Call { query, columns, options } })
     }
 
     fn scan(call: &Call, columns: &[Option<usize>]) -> Result<EventScan, String> {
-        Ok(EventScan::new(&call.query, &call.columns, columns, &call.options))
+        EventScan::new(&call.query, &call.columns, columns, &call.options)
     }
 
     fn threads(scan: &EventScan) -> u64 {
