@@ -1,10 +1,15 @@
 #!/bin/sh
-# Builds the DuckDB extension `ichnos.duckdb_extension` in the directory $1 (default: this one's `target`).
+# Builds the DuckDB extension `ichnos.duckdb_extension` in the directory $1 (default: the target directory).
 # PROFILE=dev builds without optimization across crates, for tests.
 set -eu
+caller=$PWD
 cd "$(dirname "$0")"
 target=${CARGO_TARGET_DIR:-target}
-output=${1:-$target}
+case ${1:-} in
+    "") output=$target ;;
+    /*) output=$1 ;;
+    *) output=$caller/$1 ;;
+esac
 profile=${PROFILE:-release}
 directory=$profile
 test "$profile" != dev || directory=debug

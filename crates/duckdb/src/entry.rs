@@ -5,7 +5,8 @@ use libduckdb_sys as ffi;
 
 use crate::duckdb::{c_string, guarded, register, register_replacement};
 use crate::functions::{
-    self, ReadTrace, TraceClasses, TraceEvents, TraceFrames, TraceInfo, TraceLosses, TraceSpans, TraceStacks,
+    self, ReadTrace, TraceClasses, TraceEdges, TraceEvents, TraceFrames, TraceInfo, TraceLosses, TraceSpans,
+    TraceStacks, TraceTasks,
 };
 
 /// Version of the C API that the extension needs.
@@ -60,6 +61,8 @@ unsafe fn load(
             .and_then(|()| register::<TraceSpans>(connection))
             .and_then(|()| register::<TraceStacks>(connection))
             .and_then(|()| register::<TraceFrames>(connection))
+            .and_then(|()| register::<TraceTasks>(connection))
+            .and_then(|()| register::<TraceEdges>(connection))
             .and_then(|()| register::<TraceClasses>(connection))
             .and_then(|()| register::<TraceInfo>(connection))
             .and_then(|()| register::<TraceLosses>(connection));

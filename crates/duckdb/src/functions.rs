@@ -6,6 +6,7 @@ mod losses;
 mod read_trace;
 mod spans;
 mod stacks;
+mod tasks;
 
 use std::ffi::CStr;
 
@@ -24,6 +25,10 @@ pub(crate) type TraceClasses = RowTable<classes::Classes>;
 pub(crate) type TraceStacks = stacks::StackFunction<stacks::Callers>;
 /// `trace_frames`.
 pub(crate) type TraceFrames = stacks::StackFunction<stacks::Frames>;
+/// `trace_tasks`.
+pub(crate) type TraceTasks = RowTable<tasks::TaskRows>;
+/// `trace_edges`.
+pub(crate) type TraceEdges = RowTable<tasks::EdgeRows>;
 /// `trace_info`.
 pub(crate) type TraceInfo = RowTable<info::Info>;
 /// `trace_losses`.

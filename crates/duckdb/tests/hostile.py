@@ -23,7 +23,7 @@ answers = errors = 0
 FILES = ["hello-fxt/frames.fxt", "hello-dotnet/hello.nettrace.zst", "hello-jsonl/requests.jsonl",
          "hello-otlp/shop.otlp.jsonl", "hello-xtrace/proxy.reports", "hello-fuchsia/boot.log"]
 FUNCTIONS = ["read_trace", "trace_events", "trace_spans", "trace_classes", "trace_info", "trace_losses",
-             "trace_stacks", "trace_frames"]
+             "trace_stacks", "trace_frames", "trace_tasks", "trace_edges"]
 
 
 def ask(query):
