@@ -136,7 +136,13 @@ impl RowSource for EdgeRows {
     }
 }
 
-fn edge(graph: &TaskGraph<'_>, id: &str, (cause, effect): (u32, u32), kind: CauseKind, is_critical: bool) -> Row {
+fn edge(
+    graph: &TaskGraph<'_>,
+    id: &str,
+    (cause, effect): (u32, u32),
+    kind: CauseKind,
+    is_critical: bool,
+) -> Row {
     let text = |node: u32, place: bool| {
         let member = graph.member(node)?;
         let text = String::from_utf8_lossy(if place { member.place } else { member.label }).into_owned();
