@@ -6,7 +6,7 @@ mod replacement;
 mod table_function;
 mod vector;
 
-pub(crate) use arguments::Arguments;
+pub(crate) use arguments::CallArguments;
 pub(crate) use column_type::ColumnType;
 pub(crate) use replacement::register_replacement;
 pub(crate) use table_function::{Bound, Parameter, TableFunction, register};

@@ -12,7 +12,7 @@ use ichnos::model::running_thread::{self, RunningParts};
 use ichnos::model::{DataStream, OpenedTrace, Window};
 use ichnos::{Expression, Filter, FilterError, OpenError, OpenOptions, Selection, Session};
 
-use crate::duckdb::{Arguments, Parameter};
+use crate::duckdb::{CallArguments, Parameter};
 use crate::paths;
 use crate::time::TimePoint;
 use crate::time_bounds;
@@ -58,7 +58,7 @@ pub(crate) struct StreamPlace<'s> {
 }
 
 /// Opens the traces at the paths of the first argument, without the threads that processors run.
-pub(crate) fn open(arguments: &Arguments) -> Result<Session, String> {
+pub(crate) fn open(arguments: &CallArguments) -> Result<Session, String> {
     open_paths(&paths::expand(&arguments.first_texts()?)?, RunningParts::Nothing)
 }
 
@@ -85,7 +85,7 @@ fn open_error(error: &OpenError) -> String {
 }
 
 impl QueryArguments {
-    fn new(arguments: &Arguments) -> Result<Self, String> {
+    fn new(arguments: &CallArguments) -> Result<Self, String> {
         Ok(Self {
             events: arguments.texts("event")?,
             filter: arguments.text("filter")?,
@@ -103,7 +103,7 @@ impl QueryArguments {
 
 impl Query {
     /// Opens the traces and selects events as the arguments say.
-    pub(crate) fn new(arguments: &Arguments) -> Result<Self, String> {
+    pub(crate) fn new(arguments: &CallArguments) -> Result<Self, String> {
         // The columns of the running thread belong to the event, as in other tables.
         Self::open(QueryArguments::new(arguments)?, RunningParts::ThreadAndProcess)
     }

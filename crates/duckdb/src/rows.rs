@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ffi::CStr;
 use std::marker::PhantomData;
 
-use crate::duckdb::{Arguments, Bound, Chunk, ColumnType, Parameter, Rows, TableFunction, Vector};
+use crate::duckdb::{Bound, CallArguments, Chunk, ColumnType, Parameter, Rows, TableFunction, Vector};
 
 /// Value of a row.
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ impl From<bool> for Cell {
 }
 
 /// Row with a value for each column.
-pub(crate) type Row = Vec<Cell>;
+pub(crate) type SqlRow = Vec<Cell>;
 
 /// Table with rows that are made one by one.
 pub(crate) trait RowSource: 'static {
@@ -79,13 +79,13 @@ pub(crate) trait RowSource: 'static {
     /// Progress.
     type State: Send + 'static;
 
-    fn bind(arguments: &Arguments) -> Result<Self::Call, String>;
+    fn bind(arguments: &CallArguments) -> Result<Self::Call, String>;
 
     /// Starts a run that needs some columns.
     fn start(call: &Self::Call, wanted: &[usize]) -> Result<Self::State, String>;
 
     /// Appends the next rows. Returns `false` after the last ones.
-    fn read(call: &Self::Call, state: &mut Self::State, rows: &mut VecDeque<Row>) -> Result<bool, String>;
+    fn read(call: &Self::Call, state: &mut Self::State, rows: &mut VecDeque<SqlRow>) -> Result<bool, String>;
 }
 
 /// Table function of a row source.
@@ -94,7 +94,7 @@ pub(crate) struct RowTable<S>(PhantomData<S>);
 /// Run of a row table. One thread takes the rows.
 pub(crate) struct RowThread<S: RowSource> {
     state: S::State,
-    rows: VecDeque<Row>,
+    rows: VecDeque<SqlRow>,
     is_over: bool,
 }
 
@@ -105,7 +105,7 @@ impl<S: RowSource> TableFunction for RowTable<S> {
     type Scan = Vec<Option<usize>>;
     type Thread = RowThread<S>;
 
-    fn bind(arguments: &Arguments) -> Result<Bound<S::Call>, String> {
+    fn bind(arguments: &CallArguments) -> Result<Bound<S::Call>, String> {
         let columns = S::COLUMNS.iter().map(|(name, of)| ((*name).to_owned(), of.clone())).collect();
         Ok(Bound { columns, call: S::bind(arguments)? })
     }
@@ -130,7 +130,7 @@ impl<S: RowSource> TableFunction for RowTable<S> {
             thread.is_over = !S::read(call, &mut thread.state, &mut thread.rows)?;
         }
         let count = thread.rows.len().min(capacity);
-        let rows: Vec<Row> = thread.rows.drain(..count).collect();
+        let rows: Vec<SqlRow> = thread.rows.drain(..count).collect();
         for (index, column) in columns.iter().enumerate() {
             if let (Some(column), Some(mut vector)) = (column, chunk.column(index)) {
                 write(&mut vector, &rows, *column);
@@ -141,12 +141,12 @@ impl<S: RowSource> TableFunction for RowTable<S> {
 }
 
 /// Writes a column. Values of another type are missing.
-fn write(vector: &mut Vector<'_>, rows: &[Row], column: usize) {
-    let cell = |row: &Row| row.get(column).cloned().unwrap_or(Cell::Null);
+fn write(vector: &mut Vector<'_>, rows: &[SqlRow], column: usize) {
+    let cell = |row: &SqlRow| row.get(column).cloned().unwrap_or(Cell::Null);
     let all = Rows::Range(0, rows.len());
     macro_rules! integers {
         ($of:ty) => {{
-            let integer = |row: &Row| match cell(row) {
+            let integer = |row: &SqlRow| match cell(row) {
                 Cell::Integer(value) => <$of>::try_from(value).ok(),
                 _ => None,
             };
@@ -160,7 +160,7 @@ fn write(vector: &mut Vector<'_>, rows: &[Row], column: usize) {
         ColumnType::Int64 => integers!(i64),
         ColumnType::UInt64 => integers!(u64),
         ColumnType::Boolean => {
-            let is = |row: &Row| matches!(cell(row), Cell::Boolean(true));
+            let is = |row: &SqlRow| matches!(cell(row), Cell::Boolean(true));
             let values: Vec<bool> = rows.iter().map(is).collect();
             vector.write(all, values.into_iter())
         }

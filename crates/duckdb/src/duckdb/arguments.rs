@@ -7,7 +7,7 @@ use libduckdb_sys as ffi;
 use super::c_string;
 
 /// Arguments of a table function, valid while the function is bound.
-pub(crate) struct Arguments {
+pub(crate) struct CallArguments {
     info: ffi::duckdb_bind_info,
 }
 
@@ -21,7 +21,7 @@ impl Drop for OwnedValue {
     }
 }
 
-impl Arguments {
+impl CallArguments {
     /// # Safety
     /// `info` must be valid as long as the arguments are used.
     pub(super) unsafe fn new(info: ffi::duckdb_bind_info) -> Self {

@@ -7,13 +7,13 @@ use libduckdb_sys as ffi;
 use super::{c_string, guarded};
 
 /// Function that returns the table function for a table name that DuckDB does not know.
-pub(crate) type Replace = fn(&str) -> Option<&'static CStr>;
+pub(crate) type ReplaceTable = fn(&str) -> Option<&'static CStr>;
 
 /// Registers the function. The table name becomes its argument.
 ///
 /// # Safety
 /// The database must be valid.
-pub(crate) unsafe fn register_replacement(database: ffi::duckdb_database, replace: Replace) {
+pub(crate) unsafe fn register_replacement(database: ffi::duckdb_database, replace: ReplaceTable) {
     // SAFETY: functions live forever.
     unsafe {
         ffi::duckdb_add_replacement_scan(database, Some(replacement), replace as *mut c_void, None);
@@ -31,7 +31,7 @@ unsafe extern "C" fn replacement(
         }
         // SAFETY: DuckDB passes a text with an end, and the function that was registered.
         let (name, replace) = unsafe {
-            (CStr::from_ptr(name).to_string_lossy(), std::mem::transmute::<*mut c_void, Replace>(data))
+            (CStr::from_ptr(name).to_string_lossy(), std::mem::transmute::<*mut c_void, ReplaceTable>(data))
         };
         Ok(replace(&name).map(|function| (function, c_string(&name))))
     });

@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_void};
 use libduckdb_sys as ffi;
 
 use super::column_type::LogicalType;
-use super::{Arguments, Chunk, ColumnType, c_string, guarded};
+use super::{CallArguments, Chunk, ColumnType, c_string, guarded};
 
 /// Table function of SQL.
 pub(crate) trait TableFunction: 'static {
@@ -21,7 +21,7 @@ pub(crate) trait TableFunction: 'static {
     type Thread: Send + 'static;
 
     /// Checks the arguments and declares the columns.
-    fn bind(arguments: &Arguments) -> Result<Bound<Self::Call>, String>;
+    fn bind(arguments: &CallArguments) -> Result<Bound<Self::Call>, String>;
 
     /// Starts a run. `columns` are the columns of each chunk, `None` for a column whose values do not matter.
     fn scan(call: &Self::Call, columns: &[Option<usize>]) -> Result<Self::Scan, String>;
@@ -113,7 +113,7 @@ fn into_pointer<T>(data: T) -> *mut c_void {
 unsafe extern "C" fn bind<F: TableFunction>(info: ffi::duckdb_bind_info) {
     let bound = guarded(|| {
         // SAFETY: the information is valid during this call.
-        let bound = F::bind(&unsafe { Arguments::new(info) })?;
+        let bound = F::bind(&unsafe { CallArguments::new(info) })?;
         let types: Vec<ColumnType> = bound.columns.iter().map(|(_, column)| column.clone()).collect();
         for (name, column) in &bound.columns {
             let (name, logical) = (c_string(name), column.logical());

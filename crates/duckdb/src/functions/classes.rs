@@ -7,9 +7,9 @@ use ichnos::Session;
 use ichnos::model::Window;
 use ichnos::model::event::EventCounts;
 
-use crate::duckdb::{Arguments, ColumnType, Parameter};
+use crate::duckdb::{CallArguments, ColumnType, Parameter};
 use crate::query;
-use crate::rows::{Row, RowSource};
+use crate::rows::{RowSource, SqlRow};
 
 /// The table.
 pub(crate) struct Classes;
@@ -41,7 +41,7 @@ impl RowSource for Classes {
     type Call = Session;
     type State = State;
 
-    fn bind(arguments: &Arguments) -> Result<Session, String> {
+    fn bind(arguments: &CallArguments) -> Result<Session, String> {
         query::open(arguments)
     }
 
@@ -49,7 +49,7 @@ impl RowSource for Classes {
         Ok(State { next: 0, counts: wanted.contains(&EVENTS) })
     }
 
-    fn read(session: &Session, state: &mut State, rows: &mut VecDeque<Row>) -> Result<bool, String> {
+    fn read(session: &Session, state: &mut State, rows: &mut VecDeque<SqlRow>) -> Result<bool, String> {
         let Some(trace) = session.traces().get(state.next) else { return Ok(false) };
         state.next += 1;
         let classes = &trace.trace().class.data_streams;

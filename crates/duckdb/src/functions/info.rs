@@ -9,9 +9,9 @@ use ichnos::model::class::Value;
 use ichnos::model::clock::ClockOrigin;
 use ichnos::model::trace::StreamSummary;
 
-use crate::duckdb::{Arguments, ColumnType, Parameter};
+use crate::duckdb::{CallArguments, ColumnType, Parameter};
 use crate::query;
-use crate::rows::{Row, RowSource};
+use crate::rows::{RowSource, SqlRow};
 
 /// The table.
 pub(crate) struct Info;
@@ -42,7 +42,7 @@ impl RowSource for Info {
     /// Next trace, and number of its first data stream.
     type State = (usize, usize);
 
-    fn bind(arguments: &Arguments) -> Result<Session, String> {
+    fn bind(arguments: &CallArguments) -> Result<Session, String> {
         query::open(arguments)
     }
 
@@ -50,7 +50,11 @@ impl RowSource for Info {
         Ok((0, 0))
     }
 
-    fn read(session: &Session, next: &mut (usize, usize), rows: &mut VecDeque<Row>) -> Result<bool, String> {
+    fn read(
+        session: &Session,
+        next: &mut (usize, usize),
+        rows: &mut VecDeque<SqlRow>,
+    ) -> Result<bool, String> {
         let Some(trace) = session.traces().get(next.0) else { return Ok(false) };
         next.0 += 1;
         trace.for_each_stream(&mut |summary| {
@@ -61,7 +65,7 @@ impl RowSource for Info {
     }
 }
 
-fn row(trace: &dyn OpenedTrace, number: usize, summary: &StreamSummary) -> Row {
+fn row(trace: &dyn OpenedTrace, number: usize, summary: &StreamSummary) -> SqlRow {
     let class = &trace.trace().class;
     let host = match class.environment("hostname") {
         Some(Value::Text(host)) => Some(host.as_str()),

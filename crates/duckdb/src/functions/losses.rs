@@ -9,9 +9,9 @@ use ichnos::model::event::EventCounts;
 use ichnos::model::message::{Damage, Discarded};
 use ichnos::model::{Message, Window};
 
-use crate::duckdb::{Arguments, ColumnType, Parameter};
+use crate::duckdb::{CallArguments, ColumnType, Parameter};
 use crate::query::{self, StreamPlace};
-use crate::rows::{Cell, Row, RowSource};
+use crate::rows::{Cell, RowSource, SqlRow};
 
 /// The table.
 pub(crate) struct Losses;
@@ -37,7 +37,7 @@ impl RowSource for Losses {
     /// Next data stream. The first rows are of the traces.
     type State = Option<usize>;
 
-    fn bind(arguments: &Arguments) -> Result<Session, String> {
+    fn bind(arguments: &CallArguments) -> Result<Session, String> {
         query::open(arguments)
     }
 
@@ -45,7 +45,11 @@ impl RowSource for Losses {
         Ok(None)
     }
 
-    fn read(session: &Session, next: &mut Option<usize>, rows: &mut VecDeque<Row>) -> Result<bool, String> {
+    fn read(
+        session: &Session,
+        next: &mut Option<usize>,
+        rows: &mut VecDeque<SqlRow>,
+    ) -> Result<bool, String> {
         let Some(number) = *next else {
             of_traces(session, rows);
             *next = Some(0);
@@ -59,7 +63,7 @@ impl RowSource for Losses {
     }
 }
 
-fn of_traces(session: &Session, rows: &mut VecDeque<Row>) {
+fn of_traces(session: &Session, rows: &mut VecDeque<SqlRow>) {
     let problem = |trace: Option<&str>, file: Option<&str>, text: String| {
         let mut row = vec![Cell::Null; Losses::COLUMNS.len()];
         row[0] = trace.into();
@@ -80,7 +84,7 @@ fn of_traces(session: &Session, rows: &mut VecDeque<Row>) {
     }
 }
 
-fn of_stream(place: &StreamPlace<'_>, number: usize, rows: &mut VecDeque<Row>) {
+fn of_stream(place: &StreamPlace<'_>, number: usize, rows: &mut VecDeque<SqlRow>) {
     let Some(mut cursor) = place.trace.cursor(place.index, Window::default()) else { return };
     let mut counts = EventCounts::default();
     while let Some(head) = cursor.count_events(u32::MAX, &mut counts) {
@@ -98,7 +102,7 @@ fn of_stream(place: &StreamPlace<'_>, number: usize, rows: &mut VecDeque<Row>) {
     }
 }
 
-fn of_loss(place: &StreamPlace<'_>, number: usize, loss: &Discarded<'_>, kind: &str) -> Row {
+fn of_loss(place: &StreamPlace<'_>, number: usize, loss: &Discarded<'_>, kind: &str) -> SqlRow {
     vec![
         place.trace.path().into(),
         number.into(),
@@ -115,7 +119,7 @@ fn of_loss(place: &StreamPlace<'_>, number: usize, loss: &Discarded<'_>, kind: &
     ]
 }
 
-fn of_damage(path: &str, stream: Option<(usize, &str)>, damage: &Damage) -> Row {
+fn of_damage(path: &str, stream: Option<(usize, &str)>, damage: &Damage) -> SqlRow {
     vec![
         path.into(),
         stream.map(|(number, _)| number).into(),

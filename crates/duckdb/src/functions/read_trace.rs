@@ -7,7 +7,7 @@ use ichnos::table::{TableOptions, TimestampUnit};
 
 use crate::column_cache::KnownColumns;
 use crate::columns::{columns, spine};
-use crate::duckdb::{Arguments, Bound, Chunk, Parameter, TableFunction};
+use crate::duckdb::{Bound, CallArguments, Chunk, Parameter, TableFunction};
 use crate::event_rows::{EventColumn, EventScan, EventThread};
 use crate::query::Query;
 
@@ -61,7 +61,7 @@ impl<F: EventFunction> TableFunction for EventTable<F> {
     type Scan = EventScan;
     type Thread = EventThread;
 
-    fn bind(arguments: &Arguments) -> Result<Bound<Call>, String> {
+    fn bind(arguments: &CallArguments) -> Result<Bound<Call>, String> {
         let mut options = TableOptions::default();
         options.timestamps = match arguments.text("timestamps")?.as_deref() {
             None => None,

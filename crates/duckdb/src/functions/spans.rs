@@ -17,9 +17,9 @@ use ichnos::model::cursor::BoxedCursor;
 use ichnos::model::event::StreamTable;
 use ichnos::model::{Event, Message};
 
-use crate::duckdb::{Arguments, ColumnType, Parameter};
+use crate::duckdb::{CallArguments, ColumnType, Parameter};
 use crate::query::{PARAMETERS, Query};
-use crate::rows::{Cell, Row, RowSource};
+use crate::rows::{Cell, RowSource, SqlRow};
 
 /// Number of rows that are made at once.
 const AT_ONCE: usize = 4_096;
@@ -94,7 +94,7 @@ impl RowSource for Spans {
     type Call = Query;
     type State = State;
 
-    fn bind(arguments: &Arguments) -> Result<Query, String> {
+    fn bind(arguments: &CallArguments) -> Result<Query, String> {
         Query::new(arguments)
     }
 
@@ -107,7 +107,7 @@ impl RowSource for Spans {
         })
     }
 
-    fn read(_: &Query, state: &mut State, rows: &mut VecDeque<Row>) -> Result<bool, String> {
+    fn read(_: &Query, state: &mut State, rows: &mut VecDeque<SqlRow>) -> Result<bool, String> {
         let State { merge: place, is_started, selection, pairs } = state;
         let Some(merge) = place else { return Ok(false) };
         let most = rows.len() + AT_ONCE;
@@ -131,7 +131,7 @@ impl RowSource for Spans {
 }
 
 impl Pairs {
-    fn event(&mut self, event: &Event<'_>, rows: &mut VecDeque<Row>) {
+    fn event(&mut self, event: &Event<'_>, rows: &mut VecDeque<SqlRow>) {
         let Self { streams, traces, paths, scheduling, name, .. } = self;
         if !streams.has(event.stream) {
             let trace = traces.number(event.stream);
@@ -157,7 +157,7 @@ impl Pairs {
     }
 
     /// Adds the spans that never ended.
-    fn finish(&mut self, rows: &mut VecDeque<Row>) {
+    fn finish(&mut self, rows: &mut VecDeque<SqlRow>) {
         let paths = &self.paths;
         rows.extend(self.nested.take_all().map(|span| row(&span, None, false, paths)));
         rows.extend(std::mem::take(&mut self.keyed).values().map(|span| row(span, None, false, paths)));
@@ -197,7 +197,7 @@ struct Open<'o> {
     keyed: &'o mut KeyedSpans<OpenSpan>,
     depths: &'o mut HashMap<u64, u32>,
     paths: &'o [String],
-    rows: &'o mut VecDeque<Row>,
+    rows: &'o mut VecDeque<SqlRow>,
 }
 
 impl Open<'_> {
@@ -276,7 +276,7 @@ fn track(stream: u32, place: &EventPlace<'_>, trace: u32) -> u64 {
     track_id(kind, numbers)
 }
 
-fn row(span: &OpenSpan, end: Option<i128>, is_complete: bool, paths: &[String]) -> Row {
+fn row(span: &OpenSpan, end: Option<i128>, is_complete: bool, paths: &[String]) -> SqlRow {
     let duration = span.begin.zip(end).map(|(begin, end)| end - begin);
     vec![
         span.begin.into(),

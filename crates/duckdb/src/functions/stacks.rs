@@ -12,7 +12,7 @@ use ichnos::model::{DataStream, Window};
 use ichnos::table::write_stacks;
 
 use crate::array;
-use crate::duckdb::{Arguments, Bound, Chunk, ColumnType, Parameter, Rows, TableFunction};
+use crate::duckdb::{Bound, CallArguments, Chunk, ColumnType, Parameter, Rows, TableFunction};
 use crate::query;
 
 /// Table of the call stacks.
@@ -66,7 +66,7 @@ impl<K: StackKind> TableFunction for StackFunction<K> {
     type Scan = Vec<Option<usize>>;
     type Thread = StackBatches;
 
-    fn bind(arguments: &Arguments) -> Result<Bound<Session>, String> {
+    fn bind(arguments: &CallArguments) -> Result<Bound<Session>, String> {
         let columns = K::COLUMNS.iter().map(|(name, of)| ((*name).to_owned(), of.clone())).collect();
         Ok(Bound { columns, call: query::open(arguments)? })
     }

@@ -7,9 +7,9 @@ use ichnos::Session;
 use ichnos::analysis::{TaskCollector, TaskGraph, TaskOptions, Tasks};
 use ichnos::model::meaning::CauseKind;
 
-use crate::duckdb::{Arguments, ColumnType, Parameter};
+use crate::duckdb::{CallArguments, ColumnType, Parameter};
 use crate::query;
-use crate::rows::{Row, RowSource};
+use crate::rows::{RowSource, SqlRow};
 
 /// `trace_tasks`.
 pub(crate) struct TaskRows;
@@ -61,7 +61,7 @@ impl RowSource for TaskRows {
     type Call = Session;
     type State = TaskState;
 
-    fn bind(arguments: &Arguments) -> Result<Session, String> {
+    fn bind(arguments: &CallArguments) -> Result<Session, String> {
         query::open(arguments)
     }
 
@@ -69,7 +69,7 @@ impl RowSource for TaskRows {
         TaskState::new(session)
     }
 
-    fn read(_: &Session, state: &mut TaskState, rows: &mut VecDeque<Row>) -> Result<bool, String> {
+    fn read(_: &Session, state: &mut TaskState, rows: &mut VecDeque<SqlRow>) -> Result<bool, String> {
         let Some(task) = state.take() else { return Ok(false) };
         if let Some(summary) = state.tasks.summary(task) {
             let duration = summary.begin.zip(summary.end).map(|(begin, end)| end - begin);
@@ -112,7 +112,7 @@ impl RowSource for EdgeRows {
     type Call = Session;
     type State = TaskState;
 
-    fn bind(arguments: &Arguments) -> Result<Session, String> {
+    fn bind(arguments: &CallArguments) -> Result<Session, String> {
         query::open(arguments)
     }
 
@@ -120,7 +120,7 @@ impl RowSource for EdgeRows {
         TaskState::new(session)
     }
 
-    fn read(_: &Session, state: &mut TaskState, rows: &mut VecDeque<Row>) -> Result<bool, String> {
+    fn read(_: &Session, state: &mut TaskState, rows: &mut VecDeque<SqlRow>) -> Result<bool, String> {
         let Some(task) = state.take() else { return Ok(false) };
         let id = state.tasks.id(task).map(|id| id.to_string()).unwrap_or_default();
         let graph = state.tasks.graph(task);
@@ -142,7 +142,7 @@ fn edge(
     (cause, effect): (u32, u32),
     kind: CauseKind,
     is_critical: bool,
-) -> Row {
+) -> SqlRow {
     let text = |node: u32, place: bool| {
         let member = graph.member(node)?;
         let text = String::from_utf8_lossy(if place { member.place } else { member.label }).into_owned();
