@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds what packages contain: packaging/build.sh [--archive] [--deb] [--container]
+# Builds what packages contain: packaging/build.sh [--archive] [--deb] [--container] [--duckdb]
 #
 # Without an argument, only the archive. Everything is put into target/packages. Variables:
 #   PROFILE  Cargo profile (default: dist, the fastest program)
@@ -75,11 +75,17 @@ container() {
 	return 1
 }
 
+duckdb() {
+	# It has no program of TARGET in it: DuckDB loads it into its own process.
+	env -u "$variable" PROFILE=release crates/duckdb/build.sh "$packages"
+}
+
 for what in "$@"; do
 	case $what in
 	--archive) archive ;;
 	--deb) deb ;;
 	--container) container ;;
+	--duckdb) duckdb ;;
 	*)
 		echo "packaging/build.sh: unknown argument: $what" >&2
 		exit 2

@@ -41,8 +41,9 @@ pub struct Selection {
     condition: Option<EventTest>,
     /// Time window for losses.
     losses_in: Window,
-    /// Results of `events` by class address. Classes keep their addresses while their trace is open.
-    known_classes: HashMap<usize, bool, KeyState>,
+    /// Results of `events` by data stream class address and event record class index. Event record classes can move:
+    /// dynamic classes are kept in memory only while they are in use.
+    known_classes: HashMap<(usize, usize), bool, KeyState>,
 }
 
 impl std::fmt::Debug for Selection {
@@ -244,10 +245,10 @@ impl Selection {
 
     fn wants_name(&mut self, event: &Event<'_>) -> bool {
         let Some(wants) = &self.events else { return true };
-        let address = std::ptr::from_ref(event.class) as usize;
-        *self
-            .known_classes
-            .entry(address)
-            .or_insert_with(|| event.class.name.as_deref().is_some_and(|name| wants(name)))
+        let test = || event.class.name.as_deref().is_some_and(|name| wants(name));
+        // Other classes do not belong to the trace.
+        let Some(index) = event.class_index() else { return test() };
+        let stream = std::ptr::from_ref(event.stream.class()).addr();
+        *self.known_classes.entry((stream, index)).or_insert_with(test)
     }
 }

@@ -39,8 +39,10 @@ pub(crate) fn common_schema<'s>(tables: impl IntoIterator<Item = &'s SchemaRef>)
     Some(Arc::new(Schema::new(fields.collect::<Vec<_>>())))
 }
 
-/// Returns a type to which all values of both types can be converted.
-fn common_type(a: &DataType, b: &DataType) -> Option<DataType> {
+/// Returns a type to which all values of both types can be converted. `None` for a list and a single value, and for bytes
+/// and a number.
+#[must_use]
+pub fn common_type(a: &DataType, b: &DataType) -> Option<DataType> {
     use DataType::{Binary, Decimal128, Dictionary, FixedSizeBinary, Float32, Float64, List, Utf8};
     let are = |is: fn(&DataType) -> bool| is(a) && is(b);
     if a == b {

@@ -27,7 +27,7 @@
 //!      many row groups are completed, too. Further rows of these tables go to other files.
 //!    - Everything is written to a directory that gets its final name when it is complete.
 //! 5. **Arrow IPC.** [`ArrowIpcWriter`] writes the same batches as Arrow IPC, which has one schema. [`BatchOutput`]
-//!    passes them to a function.
+//!    passes them to a function. [`OrderedBatches`] keeps the order of events with different columns.
 //!
 //! # Columns
 //! | field | type |
@@ -68,6 +68,7 @@ mod field_visitor;
 mod file_encoder;
 mod fingerprint;
 mod note;
+mod ordered_batches;
 mod output_parts;
 mod parquet_dataset;
 mod parquet_file;
@@ -83,8 +84,11 @@ mod validity;
 
 pub use arrow_output::ArrowIpcWriter;
 pub use batch_output::BatchOutput;
+pub use common_columns::common_type;
+pub use ordered_batches::{OrderedBatches, PlacedBatch};
 pub use parquet_dataset::EVENT_KEY;
 pub use parquet_output::ParquetWriter;
+pub use side_tables::write_stacks;
 pub use table_options::{Projection, TableOptions, TimestampUnit, U64Type};
 pub use table_plan::{MOST_COLUMNS, PROPERTIES, TablePlan};
 pub use table_rows::{BATCH_ROWS, TableBatch, TimeOrder};

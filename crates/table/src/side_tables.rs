@@ -230,6 +230,19 @@ pub(crate) fn stacks(listed: &ListedStreams<'_>, write: &mut WriteRows<'_>) -> i
     Ok(())
 }
 
+/// Passes the batches of the tables `_stacks` and `_frames` to `write`, which receives the name of the table. The keys equal
+/// the values of the column `stack` if data streams are numbered in this order. All data streams must be read before.
+///
+/// # Errors
+/// Errors of `write`.
+pub fn write_stacks(
+    streams: &[Arc<DataStream>],
+    write: &mut dyn FnMut(&str, RecordBatch) -> io::Result<()>,
+) -> io::Result<()> {
+    let listed = ListedStreams::new(streams, None);
+    stacks(&listed, &mut |table, batch| write(table, batch.map_err(io::Error::other)?))
+}
+
 /// Writes the stacks in a stack table.
 struct StackTableWriter<'w> {
     known: &'w mut HashSet<i64>,

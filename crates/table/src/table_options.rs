@@ -57,8 +57,10 @@ pub enum Projection {
     /// All columns.
     #[default]
     All,
-    /// Columns with these names.
+    /// Columns with these names. Members of the running thread have the names of contexts (`tid`), as in expressions.
     Named(Arc<HashSet<String>>),
+    /// Columns that have these names among all columns.
+    Exact(Arc<HashSet<String>>),
 }
 
 impl Projection {
@@ -67,12 +69,17 @@ impl Projection {
         Self::Named(Arc::new(names.into_iter().map(str::to_owned).collect()))
     }
 
+    /// Selects the columns that have these names among all columns.
+    pub fn exact<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
+        Self::Exact(Arc::new(names.into_iter().map(str::to_owned).collect()))
+    }
+
     /// Returns `true` if the column with this name is wanted.
     #[must_use]
     pub fn wants(&self, name: &str) -> bool {
         match self {
             Self::All => true,
-            Self::Named(names) => names.contains(name),
+            Self::Named(names) | Self::Exact(names) => names.contains(name),
         }
     }
 }

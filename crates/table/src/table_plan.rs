@@ -225,7 +225,8 @@ impl TablePlan {
     }
 
     /// Returns the class name for the column `event` and for losses. A very long name is cut.
-    pub(crate) fn label(&self) -> &str {
+    #[must_use]
+    pub fn label(&self) -> &str {
         &self.label
     }
 

@@ -46,6 +46,8 @@ pub(crate) struct TableRows {
     order: TimeOrder,
     /// Number of times that do not fit.
     lost_times: u64,
+    /// Number of these rows among all rows that wait, if the order of all events is kept.
+    pub(crate) slot: u32,
 }
 
 /// Result of appending an event.
@@ -107,8 +109,14 @@ impl TableRows {
             checked: checked.collect(),
             order: TimeOrder::EMPTY,
             lost_times: 0,
+            slot: 0,
             plan,
         }
+    }
+
+    /// Returns `true` if no row waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows == 0
     }
 
     /// Returns the approximate size in bytes, including the space reserved for more rows.

@@ -37,11 +37,13 @@ const BATCHES: usize = 64;
 #[derive(Debug, Default)]
 pub(crate) struct TableBlock {
     pub(crate) batches: Vec<TableBatch>,
+    /// Slots of the batches.
+    pub(crate) slots: Vec<u32>,
     pub(crate) notes: Vec<TableNote>,
     /// No more events follow.
     pub(crate) is_last: bool,
     /// Error that ends the output.
-    error: Option<io::Error>,
+    pub(crate) error: Option<io::Error>,
 }
 
 impl TableBlock {
@@ -189,6 +191,15 @@ impl ClassTables {
     }
 }
 
+/// Order of the rows in all tables since they were last taken.
+#[derive(Debug, Default)]
+pub(crate) struct RowOrder {
+    /// Slot of each row.
+    pub(crate) rows: Vec<u32>,
+    /// Number of slots: tables with rows.
+    pub(crate) slots: u32,
+}
+
 /// Converts events to batches.
 #[derive(Debug)]
 pub(crate) struct TableWorker {
@@ -198,6 +209,8 @@ pub(crate) struct TableWorker {
     /// Number of packets in all data streams so far, and number of data streams.
     runs: u64,
     block: TableBlock,
+    /// Order of the rows, if it is kept.
+    pub(crate) order: Option<RowOrder>,
     /// Data stream class and event record class whose rows become a batch next. All rows after them become batches,
     /// too.
     ending: Option<(usize, usize)>,
@@ -217,6 +230,7 @@ impl TableWorker {
             streams: StreamTable::default(),
             runs: 0,
             block: TableBlock::default(),
+            order: None,
             ending: None,
             events: 0,
             waiting: 0,
@@ -255,7 +269,7 @@ impl TableWorker {
         });
     }
 
-    fn begin_packet(&mut self, packet: &Packet<'_>) {
+    pub(crate) fn begin_packet(&mut self, packet: &Packet<'_>) {
         self.runs += 1;
         let run = self.runs;
         let Some(place) = self.place(packet.stream) else { return };
@@ -268,8 +282,9 @@ impl TableWorker {
         let _ = packet.visit(Scope::PacketContext, &mut place.context);
     }
 
+    /// Appends an event to the rows of its class.
     #[inline]
-    fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
+    pub(crate) fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
         // Waiting rows without a class index may belong to another class.
         let mut added = event.class_index().and_then(|_| self.add(event));
         if added.is_none() {
@@ -296,6 +311,13 @@ impl TableWorker {
         let rows = tables.rows_mut(event.class_index())?;
         let (context, sequence) = (&context.values[..], *events);
         let row = RowPlace { run: *run, stream: *number, packet: *packet, sequence, context };
+        if let Some(order) = &mut self.order {
+            if rows.is_empty() {
+                rows.slot = order.slots;
+                order.slots += 1;
+            }
+            order.rows.push(rows.slot);
+        }
         let AddedRow { is_decoded, bytes } = rows.add(event, row);
         *events += 1;
         self.events += 1;
@@ -376,13 +398,14 @@ impl TableWorker {
             tables.hashes = hashes;
             return Ok(());
         };
-        let size = rows.size();
+        let (size, slot) = (rows.size(), rows.slot);
         let batch = rows.finish(trace.stacks_of(class_index).table, &mut hashes);
         rows.move_losses(&mut self.losses);
         tables.hashes = hashes;
         let batch = batch.map_err(io::Error::other)?;
         self.waiting = self.waiting.saturating_sub(size);
         self.block.batches.push(batch);
+        self.block.slots.push(slot);
         Ok(())
     }
 
@@ -410,6 +433,12 @@ impl TableWorker {
         Ok(())
     }
 
+    /// Returns `true` if there is a block.
+    #[inline]
+    pub(crate) fn is_ready(&self) -> bool {
+        !self.block.batches.is_empty() || self.block.notes.len() >= NOTES || self.ending.is_some()
+    }
+
     /// Adds the losses to the record, after the last batch.
     fn record_losses(&mut self) {
         let mut record = self.record.lock().ignore_poison();
@@ -434,9 +463,7 @@ impl Worker for TableWorker {
             }
             _ => {}
         }
-        let is_ready =
-            !self.block.batches.is_empty() || self.block.notes.len() >= NOTES || self.ending.is_some();
-        Ok(if is_ready { WorkerFlow::Block } else { WorkerFlow::Continue })
+        Ok(if self.is_ready() { WorkerFlow::Block } else { WorkerFlow::Continue })
     }
 
     fn flush(&mut self) -> io::Result<()> {

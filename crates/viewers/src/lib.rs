@@ -12,7 +12,7 @@ mod event_track;
 #[cfg(feature = "firefox")]
 mod firefox;
 mod json_arguments;
-mod log_line;
+pub mod log_line;
 mod otlp;
 mod perfetto;
 mod protobuf;

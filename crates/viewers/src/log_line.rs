@@ -9,19 +9,19 @@ use ichnos_model::meaning::{CauseKind, Meaning};
 
 /// Log line fields of a class.
 #[derive(Debug)]
-pub(super) struct LogFields {
+pub struct LogFields {
     role: Option<Arc<LogRole>>,
     severity: Option<FieldRef>,
     message: Option<FieldRef>,
     tag: Option<FieldRef>,
     component: Option<FieldRef>,
     /// `true` if events have a message and are not operations.
-    pub(super) are_lines: bool,
+    pub are_lines: bool,
 }
 
 impl LogFields {
     /// Finds the fields of the event class.
-    pub(super) fn for_event(event: &Event<'_>) -> Self {
+    pub fn for_event(event: &Event<'_>) -> Self {
         let first = |meaning| FieldRef::for_meaning(event, meaning);
         let has = |meaning| event.class.meanings.members(meaning).next().is_some();
         let kinds = [CauseKind::Parent, CauseKind::Predecessor, CauseKind::Return, CauseKind::Related];
@@ -40,12 +40,12 @@ impl LogFields {
     }
 
     /// Returns `true` if all events have the same log level.
-    pub(super) fn has_constant_level(&self) -> bool {
+    pub fn has_constant_level(&self) -> bool {
         self.role.as_ref().is_none_or(|role| role.severity != LogSeverity::Member)
     }
 
     /// Returns `true` if events can have a message.
-    pub(super) fn has_message(&self) -> bool {
+    pub fn has_message(&self) -> bool {
         self.rendered().is_some() || self.message.is_some()
     }
 
@@ -55,7 +55,7 @@ impl LogFields {
     }
 
     /// Returns the log level of an event.
-    pub(super) fn level(&self, event: &Event<'_>) -> Option<LogLevel> {
+    pub fn level(&self, event: &Event<'_>) -> Option<LogLevel> {
         let role = self.role.as_ref()?;
         let number = match role.severity {
             LogSeverity::Constant(number) => Some(number),
@@ -66,7 +66,7 @@ impl LogFields {
     }
 
     /// Replaces `text` by the event message, or clears it without a message.
-    pub(super) fn message(&self, event: &Event<'_>, text: &mut String) {
+    pub fn message(&self, event: &Event<'_>, text: &mut String) {
         text.clear();
         if let Some(rendered) = self.rendered() {
             // The message stops at a decoding error.
@@ -81,7 +81,7 @@ impl LogFields {
     }
 
     /// Returns the first tag of an event, or else its component.
-    pub(super) fn tag<'e>(&self, event: &Event<'e>) -> Option<&'e str> {
+    pub fn tag<'e>(&self, event: &Event<'e>) -> Option<&'e str> {
         let text = |field: &Option<FieldRef>| event.get(field.as_ref()?)?.as_str();
         text(&self.tag).or_else(|| text(&self.component)).filter(|tag| !tag.is_empty())
     }

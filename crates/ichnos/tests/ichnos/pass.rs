@@ -5,11 +5,15 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+#[cfg(feature = "fxt")]
+use ichnos::StreamMessages;
 use ichnos::convert::{ConvertError, ConvertOptions};
 use ichnos::export::{Pretty, PrettyOptions};
 use ichnos::filter::FilterScope;
 use ichnos::model::class::{DataStreamClass, EventRecordClass};
 use ichnos::model::clock::ClockClass;
+#[cfg(feature = "fxt")]
+use ichnos::model::event::EventCounts;
 use ichnos::model::source::{NextRecord, Record, RecordTrace};
 use ichnos::model::trace::Limits;
 use ichnos::model::{Event, Message, Sink, Source, Trace, TraceClass, Window};
@@ -230,4 +234,20 @@ fn changed_losses() {
         let summary = reader.pass().with(pass).write(&output).unwrap();
         assert_eq!((summary.counts.events, summary.counts.discarded_events), (2, expected));
     }
+}
+
+/// Dynamic classes are in memory only while they are in use, so others can take their place.
+#[cfg(feature = "fxt")]
+#[test]
+fn names_select_the_same_events_in_each_data_stream() {
+    let path = "../../examples/hello-fxt/frames.fxt";
+    let session = ichnos::open([path], &OpenOptions::default()).unwrap();
+    let mut selection = Selection::default().events(|name| name == "gfx:Present:flow_end");
+    let mut sum = 0;
+    for stream in StreamMessages::of_trace(session.traces()[0].as_ref(), Window::default()) {
+        let mut counts = EventCounts::default();
+        stream.count(&mut selection, &mut counts, |_, _, _| {});
+        sum += counts.sum();
+    }
+    assert_eq!(sum, 2);
 }

@@ -1,0 +1,71 @@
+//! Columns of earlier queries. Files without declared classes are read once to find their columns, and queries about the
+//! same file often follow each other.
+
+use std::collections::VecDeque;
+use std::ffi::CStr;
+use std::sync::Mutex;
+use std::time::SystemTime;
+
+use ichnos::model::locks::IgnorePoison as _;
+use ichnos::table::{TableOptions, TimestampUnit};
+
+use crate::event_rows::EventColumn;
+use crate::query::{Query, QueryArguments};
+
+/// Maximum number of queries, and of columns of a query.
+const MOST: usize = 16;
+const MOST_COLUMNS: usize = 2_000;
+
+static KNOWN: Mutex<VecDeque<KnownColumns>> = Mutex::new(VecDeque::new());
+
+/// Columns of a query.
+pub(crate) struct KnownColumns {
+    key: ColumnsKey,
+    columns: Vec<EventColumn>,
+}
+
+/// All that the columns depend on.
+#[derive(PartialEq)]
+pub(crate) struct ColumnsKey {
+    function: &'static CStr,
+    arguments: QueryArguments,
+    timestamps: Option<TimestampUnit>,
+    /// Size and time of each file.
+    files: Vec<(u64, SystemTime)>,
+}
+
+impl KnownColumns {
+    /// Returns the columns of an equal query about the same files. Otherwise returns the key to add them, `None` if they
+    /// are not worth it.
+    pub(crate) fn find(
+        function: &'static CStr,
+        query: &Query,
+        options: &TableOptions,
+    ) -> Result<Vec<EventColumn>, Option<ColumnsKey>> {
+        if !query.session.traces().iter().any(|trace| trace.has_dynamic_classes()) {
+            return Err(None);
+        }
+        let arguments = query.arguments.clone();
+        let file = |path| {
+            let found = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+            Some((found.len(), found.modified().ok()?))
+        };
+        let files = arguments.paths.iter().map(file).collect::<Option<Vec<_>>>().ok_or(None)?;
+        let key = ColumnsKey { function, arguments, timestamps: options.timestamps, files };
+        let known = KNOWN.lock().ignore_poison();
+        match known.iter().find(|known| known.key == key) {
+            Some(known) => Ok(known.columns.clone()),
+            None => Err(Some(key)),
+        }
+    }
+
+    /// Adds the columns of a query.
+    pub(crate) fn add(key: Option<ColumnsKey>, columns: &[EventColumn]) {
+        let Some(key) = key.filter(|_| columns.len() <= MOST_COLUMNS) else { return };
+        let mut known = KNOWN.lock().ignore_poison();
+        if known.len() >= MOST {
+            known.pop_front();
+        }
+        known.push_back(Self { key, columns: columns.to_vec() });
+    }
+}
