@@ -61,7 +61,7 @@ pub(crate) fn parse() -> Result<LowArgs, Failure> {
     }
 }
 
-/// Replaces the verb `record` by `convert` if an input is no process, because `convert` keeps all other live inputs.
+/// Replaces the verb `record` by `convert` if an input is not a process, because `convert` keeps all other live inputs.
 fn record_as_convert(mut words: Vec<OsString>) -> Vec<OsString> {
     let verb = words.iter().skip(1).position(|word| !word.to_string_lossy().starts_with('-'));
     let (before, arguments) = words.split_at_mut(verb.map_or(0, |before| before + 2));
@@ -74,7 +74,7 @@ fn record_as_convert(mut words: Vec<OsString>) -> Vec<OsString> {
     words
 }
 
-/// Returns `true` for the address of a live input that is no process, and for the option of receivers.
+/// Returns `true` for the address of a live input other than a process, and for the option of receivers.
 fn is_other_live_input(word: &OsStr) -> bool {
     let is_option = word.to_str().is_some_and(|word| word == "--listen" || word.starts_with("--listen="));
     is_option || live::is_network_address(Path::new(word))

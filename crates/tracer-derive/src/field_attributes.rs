@@ -5,7 +5,7 @@ use quote::quote;
 use syn::ext::IdentExt as _;
 use syn::{Attribute, Ident, LitInt, LitStr, Token};
 
-/// What is wrong with an empty name.
+/// Message for an empty name.
 pub(crate) const EMPTY_NAME: &str = "expected a name that is not empty";
 
 /// Name, first bit and last bit.

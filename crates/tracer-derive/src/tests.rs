@@ -1,4 +1,4 @@
-//! What the macros refuse.
+//! Input that the macros refuse.
 
 use syn::DeriveInput;
 

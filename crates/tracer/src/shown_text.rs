@@ -1,6 +1,6 @@
 //! Texts with `␀` instead of zeros, where readers would stop.
 
-/// What stands for a zero.
+/// Text in place of a zero byte.
 const SHOWN: &[u8] = "␀".as_bytes();
 
 /// Returns the number of bytes that [`put_shown`] puts.

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-/// What tells a file from others. A removed file's number is used again.
+/// Identity of a file. A removed file's number is used again.
 #[derive(Debug, PartialEq, Eq)]
 struct FileOrigin {
     device: u64,

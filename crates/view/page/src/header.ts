@@ -54,7 +54,7 @@ export class Header {
     if (failed) content = [el("h2", { class: "error" }, "The trace cannot be shown"), el("p", { role: "alert" }, messageOf(failed))];
     else if (!trace) content = [el("p", {}, "Loading …")];
     else if (trace.state === "failed" && this.state.isEmpty) content = [el("h2", { class: "error" }, "The trace cannot be read"), el("p", {}, trace.error ?? trace.warnings[0] ?? "See the output of the command.")];
-    else if (this.state.isEmpty && trace.state !== "done") content = [el("h2", {}, "Waiting for the first event …"), el("p", { class: "muted" }, trace.paths.join(", "))];
+    else if (this.state.isEmpty && trace.state !== "done") content = [el("h2", {}, trace.state === "loading" ? this.state.emptyText : "Waiting for the first event …"), el("p", { class: "muted" }, trace.paths.join(", "))];
     else if (this.state.isEmpty) content = [el("h2", {}, "The trace has no events"), el("p", { class: "muted" }, "With --filter, --begin or --end, no event may be selected.")];
     else if (this.state.filled?.size === 0) content = [el("h2", {}, "The filter selects no event")];
     else if (tileError) content = [el("p", { class: "error", role: "alert" }, messageOf(tileError))];

@@ -180,6 +180,11 @@ export class State {
     return !this.trace?.begin;
   }
 
+  /** What panels say as long as there is nothing to show. */
+  get emptyText(): string {
+    return this.trace?.state === "loading" ? "Reading the events …" : "No events yet.";
+  }
+
   /** Range that panels describe: the marked range, otherwise the visible range within the trace. */
   get askedRange(): Range {
     const whole = this.extent;

@@ -75,7 +75,7 @@ export class FlamePanel implements Panel {
 
   async update(): Promise<void> {
     this.status.textContent = rangeText(this.state);
-    if (this.state.isEmpty) return this.body.replaceChildren(note("No events yet."));
+    if (this.state.isEmpty) return this.body.replaceChildren(note(this.state.emptyText));
     try {
       const chosen = Object.entries(this.choices).filter(([, input]) => input.checked).map(([name]) => [name, "1"]);
       this.show(await this.latest.get<Stacks>("stacks", { ...rangeParameters(this.state), ...Object.fromEntries(chosen) }));

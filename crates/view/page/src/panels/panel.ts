@@ -140,7 +140,7 @@ export class Panels {
 
 /** Text of the range that a panel describes. */
 export function rangeText(state: State): string {
-  if (state.isEmpty) return "No events";
+  if (state.isEmpty) return state.trace?.state === "loading" ? "Reading …" : "No events";
   // A saved page has answers about everything only.
   const { begin, end } = isSaved ? state.bounds : state.askedRange;
   const which = isSaved ? "Whole trace" : state.range ? "Marked range" : "Visible range";

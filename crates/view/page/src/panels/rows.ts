@@ -55,7 +55,7 @@ export class RowsPanel implements Panel {
     this.next = null;
     if (state.isEmpty) {
       this.command.set("");
-      return this.show("No events yet", false);
+      return this.show(state.emptyText, false);
     }
     await this.load(false);
   }

@@ -48,7 +48,7 @@ export class StatsPanel implements Panel {
   async update(): Promise<void> {
     this.latestTasks.abort();
     this.status.textContent = rangeText(this.state);
-    if (this.state.isEmpty) return this.body.replaceChildren(note("No events yet."));
+    if (this.state.isEmpty) return this.body.replaceChildren(note(this.state.emptyText));
     if (!this.body.querySelector("table")) this.body.replaceChildren(note("Reading the trace …"));
     try {
       const [stats, longest, waits] = await Promise.all([

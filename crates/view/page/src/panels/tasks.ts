@@ -56,7 +56,7 @@ export class TasksPanel implements Panel {
   async update(): Promise<void> {
     if (this.shown) return;
     this.status.textContent = rangeText(this.state);
-    if (this.state.isEmpty) return this.showNote(note("No events yet."));
+    if (this.state.isEmpty) return this.showNote(note(this.state.emptyText));
     try {
       this.answer = await this.latest.get<Tasks>("tasks", rangeParameters(this.state));
       this.showList();
