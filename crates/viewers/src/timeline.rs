@@ -52,7 +52,7 @@ const MOST_NAME: usize = 256;
 
 /// Tracks of a trace and their items, in bounded memory: see [`Pyramid`](crate::Pyramid).
 ///
-/// Times are [timeline times](ichnos_analysis::events::timeline_time), so that events can come before the clock origin.
+/// Times are [timeline times](mod@ichnos_analysis::events::timeline_time), so that events can come before the clock origin.
 /// Messages must be sorted by time. Queries see all messages so far. A span without an end [is open](SpanItem::is_open)
 /// up to the last time, or up to the end of the enclosing span or the thread.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

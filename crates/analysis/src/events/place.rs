@@ -26,7 +26,7 @@ pub enum SpanSide {
 pub struct EventId {
     /// Data stream number on the timeline.
     pub stream: u32,
-    /// [Timeline time](super::timeline_time).
+    /// [Timeline time](mod@super::timeline_time).
     pub time: u64,
     /// Position among the events of the data stream at this time.
     pub position: u64,
@@ -55,7 +55,7 @@ impl FromStr for EventId {
 pub struct TimelinePlace {
     /// Track number.
     pub track: u32,
-    /// [Timeline time](super::timeline_time).
+    /// [Timeline time](mod@super::timeline_time).
     pub time: u64,
     /// Name number.
     pub name: u32,

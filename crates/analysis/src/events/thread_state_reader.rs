@@ -169,7 +169,7 @@ impl ThreadStateReader {
         }
     }
 
-    /// Returns the [timeline times](super::timeline_time) of the first and last event.
+    /// Returns the [timeline times](mod@super::timeline_time) of the first and last event.
     #[must_use]
     pub fn range(&self) -> Option<(u64, u64)> {
         self.range

@@ -83,7 +83,7 @@ pub struct StateInterval {
     pub trace: u32,
     /// Thread number, unique in the trace at a time.
     pub thread: u64,
-    /// Start as a [timeline time](super::timeline_time).
+    /// Start as a [timeline time](mod@super::timeline_time).
     pub begin: u64,
     /// End as a timeline time.
     pub end: u64,
@@ -137,7 +137,7 @@ pub struct StateEvent<'a, 'e> {
     pub trace: u32,
     /// Place, including the running thread.
     pub place: &'a EventPlace<'a>,
-    /// Its [timeline time](super::timeline_time).
+    /// Its [timeline time](mod@super::timeline_time).
     pub time: u64,
     /// Name numbers of the event and its class.
     pub names: (u32, u32),

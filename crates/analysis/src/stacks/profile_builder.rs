@@ -52,7 +52,7 @@ impl ProfileBuilder {
     }
 
     /// Adds own time to the innermost open call: `length` nanoseconds, starting at the
-    /// [timeline time](crate::events::timeline_time) `begin`.
+    /// [timeline time](mod@crate::events::timeline_time) `begin`.
     pub fn own_time(&mut self, begin: u64, length: u64) {
         let Some(thread) = self.threads.last_mut() else { return };
         let stack = self.call.unwrap_or(NO_CALL);

@@ -17,7 +17,7 @@ pub struct PathOptions {
     pub thread: u64,
     /// Trace number. `None` for the first trace with this thread.
     pub trace: Option<u32>,
-    /// Start and end of the path as [timeline times](crate::events::timeline_time). `None` for everything known about
+    /// Start and end of the path as [timeline times](mod@crate::events::timeline_time). `None` for everything known about
     /// the thread.
     pub range: Option<(u64, u64)>,
     /// Maximum number of states. With more, the path starts later.
@@ -42,7 +42,7 @@ pub struct PathStep {
     pub thread: u64,
     /// Thread and process names at the end of the step's state.
     pub names: ThreadNames,
-    /// Start as a [timeline time](crate::events::timeline_time).
+    /// Start as a [timeline time](mod@crate::events::timeline_time).
     pub begin: u64,
     /// End as a timeline time.
     pub end: u64,

@@ -33,7 +33,7 @@ pub struct ThreadUse {
     pub thread: u64,
     /// Thread and process names.
     pub names: ThreadNames,
-    /// First state's [timeline time](crate::events::timeline_time).
+    /// First state's [timeline time](mod@crate::events::timeline_time).
     pub first: u64,
     /// Nanoseconds in each state, in the order of [`ThreadState::ALL`].
     pub times: [u64; ThreadState::ALL.len()],
@@ -61,7 +61,7 @@ pub struct ThreadWait {
     pub thread: u64,
     /// Thread and process names.
     pub names: ThreadNames,
-    /// Start as a [timeline time](crate::events::timeline_time).
+    /// Start as a [timeline time](mod@crate::events::timeline_time).
     pub begin: u64,
     /// End as a timeline time. From then on, the thread can run.
     pub end: u64,
@@ -109,7 +109,7 @@ impl ThreadReport {
         self.has_switches
     }
 
-    /// Returns the [timeline times](crate::events::timeline_time) of the first and last event.
+    /// Returns the [timeline times](mod@crate::events::timeline_time) of the first and last event.
     #[must_use]
     pub fn range(&self) -> Option<(u64, u64)> {
         self.range
