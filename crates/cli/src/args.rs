@@ -13,7 +13,7 @@ pub(crate) use self::color::When;
 pub(crate) use self::convert::{
     Align, Convert, Cut, FilterArgs, SplitArgs, SplitBy, Writing, written_formats,
 };
-pub(crate) use self::examples::command;
+pub(crate) use self::deferred::Deferred;
 pub(crate) use self::follow::FollowArgs;
 pub(crate) use self::json::JsonReport;
 #[cfg(feature = "view")]
@@ -40,6 +40,7 @@ mod collect;
 mod color;
 mod convert;
 mod debug_info;
+mod deferred;
 mod examples;
 mod follow;
 pub(crate) mod format_flags;
@@ -125,63 +126,63 @@ pub(crate) struct Global {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Describe a trace: its streams, clocks, environment and time
-    Info(Info),
+    Info(Deferred<Info>),
     /// Print trace events, merged by time
     #[command(visible_alias = "dump")]
-    Cat(Box<Cat>),
+    Cat(Deferred<Cat>),
     /// Write traces in another format or dialect, or parts of them
-    Convert(Box<Convert>),
+    Convert(Deferred<Convert>),
     /// Write a time range of traces
-    Cut(Box<Cut>),
+    Cut(Deferred<Cut>),
     /// Write the events that match an expression
-    Filter(Box<FilterArgs>),
+    Filter(Deferred<FilterArgs>),
     /// Write several traces as one
     #[command(
         after_long_help = "--offset PATH=TIME sets the clock offset of one trace, and --manifest FILE of \
         several traces. --help describes both."
     )]
-    Merge(Box<Convert>),
+    Merge(Deferred<Convert>),
     /// Split a trace into several traces
-    Split(Box<SplitArgs>),
+    Split(Deferred<SplitArgs>),
     /// Salvage a damaged trace: write the readable part as a valid trace
     #[command(
         after_long_help = "Skipped damage is listed on standard error and, with --json, in `left_out`."
     )]
-    Repair(Box<Convert>),
+    Repair(Deferred<Convert>),
     /// Write packet indexes next to trace files
-    Index(IndexArgs),
+    Index(Deferred<IndexArgs>),
     /// Write event call stacks as a profile
-    Stacks(Box<StacksArgs>),
+    Stacks(Deferred<StacksArgs>),
     /// Count events by name or by a field, with rates, gaps and latencies
-    Stats(Box<StatsArgs>),
+    Stats(Deferred<StatsArgs>),
     /// Show tasks across traces: operations and their causes
-    Task(Box<TaskArgs>),
+    Task(TaskArgs),
     /// Show what ran, what waited and why, from scheduler events
-    Threads(Box<ThreadsArgs>),
+    Threads(Deferred<ThreadsArgs>),
     /// Show traces in a browser
     #[cfg(feature = "view")]
-    View(Box<ViewVerb>),
+    View(Deferred<ViewVerb>),
     /// Collect reports from programs over UDP and TCP into a directory
-    Collect(Box<CollectArgs>),
+    Collect(Deferred<CollectArgs>),
     /// Record the events of a .NET program into a file, or other live inputs
     #[cfg(all(feature = "dotnet", target_os = "linux"))]
-    Record(Box<RecordArgs>),
+    Record(Deferred<RecordArgs>),
     /// Run a babeltrace2 command line
     ///
     /// A link to this program with the name `babeltrace2` does the same.
     #[cfg(feature = "babeltrace2")]
     #[command(disable_help_flag = true)]
-    Babeltrace2(Babeltrace2Args),
+    Babeltrace2(Deferred<Babeltrace2Args>),
     /// Report all problems of a trace, and suggest fixes
-    Check(CheckArgs),
+    Check(Deferred<CheckArgs>),
     /// Print the event record classes of a trace and their fields
-    Schema(Schema),
+    Schema(Deferred<Schema>),
     /// List the formats for reading, writing and printing
-    Formats(Formats),
+    Formats(Deferred<Formats>),
     /// Print a completion script for a shell
-    Completions(Completions),
+    Completions(Deferred<Completions>),
     /// Print a manual page
-    Man(Man),
+    Man(Deferred<Man>),
 }
 
 /// `babeltrace2` has its own parser.
@@ -344,7 +345,9 @@ mod tests {
             assert!(command.get_about().is_some(), "{}", command.get_name());
             command.get_subcommands().for_each(check);
         }
-        check(&LowArgs::command());
+        let mut command = LowArgs::command();
+        command.build();
+        check(&command);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::path::Path;
 
 #[cfg(feature = "view")]
 use clap::ArgMatches;
-use clap::{FromArgMatches as _, Parser as _};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser as _};
 use ichnos::export::{TerminalText, for_terminal};
 
 use crate::args::{self, LowArgs, When, limits};
@@ -22,8 +22,7 @@ use crate::output::{self, safe};
 /// # Errors
 /// For errors that clap does not find: options from other programs, and options that do not apply.
 pub(crate) fn parse() -> Result<LowArgs, Failure> {
-    let mut command = args::command();
-    command.build();
+    let mut command = LowArgs::command();
     let words: Vec<OsString> = std::env::args_os().collect();
     let topic = match words.get(1..) {
         Some([help, topic]) if help == "help" => match topic.to_str() {
@@ -37,7 +36,7 @@ pub(crate) fn parse() -> Result<LowArgs, Failure> {
         output::print_as_it_is(&text)?;
         std::process::exit(Exit::Success as i32);
     }
-    let words = record_as_convert(babeltrace_compat::arrange(words, &command)?);
+    let words = record_as_convert(babeltrace_compat::arrange(words, &mut command)?);
     let parsed = command.try_get_matches_from_mut(&words).and_then(|matches| {
         let args = LowArgs::from_arg_matches(&matches);
         args.map(|args| (args, matches)).map_err(|error| error.format(&mut command))

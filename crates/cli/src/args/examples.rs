@@ -1,8 +1,6 @@
-//! Examples at the end of each verb's help.
+//! Examples at the end of the help of each verb.
 
-use clap::{Command, CommandFactory as _};
-
-use super::LowArgs;
+use clap::Command;
 
 /// Example command lines by verb.
 const EXAMPLES: &[(&str, &[&str])] = &[
@@ -61,27 +59,34 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("man", &["ichnos man cat | man -l -", "ichnos man --directory DIR"]),
 ];
 
-/// Returns the command with examples for all verbs.
-pub(crate) fn command() -> Command {
-    EXAMPLES.iter().fold(LowArgs::command(), |command, (verb, lines)| match verb.split_once(' ') {
-        None => command.mut_subcommand(verb, |verb| with_examples(verb, lines)),
-        Some((verb, sub)) => {
-            command.mut_subcommand(verb, |verb| verb.mut_subcommand(sub, |sub| with_examples(sub, lines)))
-        }
-    })
-}
-
-/// Adds examples after a verb's notes. Only the long help contains the notes.
-fn with_examples(verb: Command, lines: &[&str]) -> Command {
-    let heading = if lines.len() == 1 { "Example:" } else { "Examples:" };
-    let examples = lines.iter().fold(heading.to_owned(), |text, line| format!("{text}\n  {line}"));
+/// Adds examples to the help of a verb, after its notes. Only the long help contains the notes.
+pub(crate) fn with_examples(verb: Command) -> Command {
+    let examples = text(verb.get_name());
+    if examples.is_empty() {
+        return verb;
+    }
     let notes = verb.get_after_long_help().map(|notes| format!("{notes}\n\n")).unwrap_or_default();
     verb.after_help(examples.clone()).after_long_help(notes + &examples)
 }
 
+/// Returns the examples of a verb with their heading. `list` is the verb in `task list`.
+pub(crate) fn text(verb: &str) -> String {
+    let found = EXAMPLES.iter().find(|(words, _)| words.rsplit(' ').next() == Some(verb));
+    let lines = found.map_or(&[][..], |(_, lines)| lines);
+    let heading = match lines.len() {
+        0 => return String::new(),
+        1 => "Example:",
+        _ => "Examples:",
+    };
+    lines.iter().fold(heading.to_owned(), |text, line| format!("{text}\n  {line}"))
+}
+
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory as _;
+
     use super::*;
+    use crate::args::LowArgs;
 
     /// Splits a line as a shell does, with single quotes only.
     fn words(line: &str) -> Vec<String> {
@@ -103,7 +108,7 @@ mod tests {
             for line in *lines {
                 let line = line.split(" | ").next().unwrap();
                 assert!(line.starts_with(&format!("ichnos {verb} ")), "{line}");
-                let parsed = command().try_get_matches_from(words(line));
+                let parsed = LowArgs::command().try_get_matches_from(words(line));
                 assert!(parsed.is_ok(), "{line}: {parsed:?}");
             }
         }
@@ -124,7 +129,7 @@ mod tests {
             }
             command.get_subcommands_mut().filter(|sub| sub.get_name() != "help").for_each(check);
         }
-        let mut command = command();
+        let mut command = LowArgs::command();
         command.build();
         command.get_subcommands_mut().filter(|verb| verb.get_name() != "help").for_each(check);
     }

@@ -7,6 +7,8 @@ use ichnos::analysis::GraphFormat;
 
 use super::choice::{self, Choice};
 use super::convert::Convert;
+use super::deferred::Deferred;
+use super::examples;
 use super::json::JsonReport;
 use super::output_file::OutputArgs;
 use super::reading::Reading;
@@ -17,10 +19,12 @@ use crate::args::number;
 #[command(
     subcommand_required = true,
     arg_required_else_help = true,
-    after_long_help = "A task is a graph of operations, with edges from causes to effects. Events contain \
+    after_help = examples::text("task"),
+    after_long_help = format!("A task is a graph of operations, with edges from causes to effects. Events contain \
         the identifier of their operation. Events in other traces join a task if their texts mention the \
         task or one of its operations.\n\n\
-ID is the identifier of a task, or its unique first digits. `latest` is the task that started last."
+ID is the identifier of a task, or its unique first digits. `latest` is the task that started last.\n\n{}",
+        examples::text("task"))
 )]
 pub(crate) struct TaskArgs {
     #[command(subcommand)]
@@ -30,19 +34,19 @@ pub(crate) struct TaskArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum TaskVerb {
     /// List tasks with their times, durations, and numbers of operations and edges
-    List(TaskListArgs),
+    List(Deferred<TaskListArgs>),
     /// Print the operations of a task in order, causes first, with their edges
-    Show(TaskShowArgs),
+    Show(Deferred<TaskShowArgs>),
     /// Write the graph of a task for Graphviz, or as a picture
-    Graph(TaskGraphArgs),
+    Graph(Deferred<TaskGraphArgs>),
     /// Print the critical path of a task, and the duration of each step
-    Path(TaskPathArgs),
+    Path(Deferred<TaskPathArgs>),
     /// Compare two tasks: their operations, edges and times
-    Diff(TaskDiffArgs),
+    Diff(Deferred<TaskDiffArgs>),
     /// Write the events of a task as a trace
-    Export(Box<TaskExportArgs>),
+    Export(Deferred<TaskExportArgs>),
     /// Explain metadata that programs send with their messages
-    Decode(TaskDecodeArgs),
+    Decode(Deferred<TaskDecodeArgs>),
 }
 
 impl TaskArgs {

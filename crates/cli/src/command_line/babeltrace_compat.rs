@@ -14,9 +14,43 @@ use crate::suggestions::did_you_mean;
 ///
 /// # Errors
 /// For options that only `babeltrace2` has. The error explains the equivalent.
-pub(crate) fn arrange(mut words: Vec<OsString>, command: &Command) -> Result<Vec<OsString>, Failure> {
-    let Some(cat) = command.find_subcommand("cat") else { return Ok(words) };
-    let scanned = scan(&words, cat);
+pub(crate) fn arrange(mut words: Vec<OsString>, command: &mut Command) -> Result<Vec<OsString>, Failure> {
+    // This builds the options that all verbs have, and no verb.
+    command.render_usage();
+    let verb = match words.get(1).and_then(|word| word.to_str()).filter(|word| is_verb(command, word)) {
+        Some(verb) => verb.to_owned(),
+        None => match put_verb_first(&mut words, command)? {
+            Some(verb) => verb,
+            None => return Ok(words),
+        },
+    };
+    // They contain the command line of another program.
+    if !matches!(verb.as_str(), "babeltrace2" | "record")
+        && let Some(verb) = built(command, &verb)
+    {
+        answer_all(&words, verb)?;
+    }
+    Ok(words)
+}
+
+/// Returns a verb with its options.
+fn built<'a>(command: &'a mut Command, verb: &str) -> Option<&'a Command> {
+    let verb = command.find_subcommand_mut(verb)?;
+    verb.build();
+    Some(verb)
+}
+
+fn is_verb(command: &Command, name: &str) -> bool {
+    let mut verbs = command.get_subcommands();
+    verbs.any(|verb| verb.get_name() == name || verb.get_all_aliases().any(|alias| alias == name))
+}
+
+/// Puts the verb first, and returns it. It is `cat` if there is only a path.
+fn put_verb_first(words: &mut Vec<OsString>, command: &mut Command) -> Result<Option<String>, Failure> {
+    let Some(cat) = built(command, "cat").cloned() else { return Ok(None) };
+    let cat = &cat;
+    let command = &*command;
+    let scanned = scan(words, cat);
     let is_known_above = |word: &CommandWord| match word {
         CommandWord::Option { name, .. } => {
             matches!(name.as_str(), "--help" | "-h" | "--version" | "-V") || has_option(command, name)
@@ -29,11 +63,8 @@ pub(crate) fn arrange(mut words: Vec<OsString>, command: &Command) -> Result<Vec
     let verb = match first.and_then(|first| scanned.get(first)) {
         Some((at, CommandWord::Path(path))) => {
             let name = path.to_string_lossy().into_owned();
-            let is_verb = command
-                .get_subcommands()
-                .any(|verb| verb.get_name() == name || verb.get_all_aliases().any(|alias| alias == name));
             let is_foreign = foreign_verb(&name).is_some() && !Path::new(path).exists();
-            if is_verb || is_foreign {
+            if is_foreign || is_verb(command, &name) {
                 if has_own_options {
                     let verb = words.remove(*at);
                     words.insert(1, verb);
@@ -51,16 +82,9 @@ pub(crate) fn arrange(mut words: Vec<OsString>, command: &Command) -> Result<Vec
             words.insert(1, "cat".into());
             "cat".to_owned()
         }
-        _ => return Ok(words),
+        _ => return Ok(None),
     };
-    // They contain the command line of another program.
-    if matches!(verb.as_str(), "babeltrace2" | "record") {
-        return Ok(words);
-    }
-    match command.find_subcommand(&verb) {
-        Some(verb) => answer_all(&words, verb, cat).map(|()| words),
-        None => Ok(words),
-    }
+    Ok(Some(verb))
 }
 
 /// Suggests commands with a similar name, or explains how to list all commands.
@@ -153,8 +177,8 @@ const FOREIGN_WITH_VALUE: &str = "--component -c --connect -x --params -p --log-
     --retry-duration --output-format";
 
 /// Checks a command line for options that only `babeltrace2` has.
-fn answer_all(words: &[OsString], verb: &Command, cat: &Command) -> Result<(), Failure> {
-    for (_, word) in scan(words, cat) {
+fn answer_all(words: &[OsString], verb: &Command) -> Result<(), Failure> {
+    for (_, word) in scan(words, verb) {
         let answer = match &word {
             CommandWord::Path(path) => address(&path.to_string_lossy()),
             CommandWord::Option { name, value } => {
@@ -422,9 +446,8 @@ mod tests {
 
     fn arranged(line: &str) -> Result<String, Failure> {
         let mut command = LowArgs::command();
-        command.build();
         let words = std::iter::once("ichnos").chain(line.split_whitespace()).map(OsString::from).collect();
-        let words = arrange(words, &command)?;
+        let words = arrange(words, &mut command)?;
         Ok(words[1..].iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "))
     }
 

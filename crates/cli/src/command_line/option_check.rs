@@ -181,7 +181,8 @@ mod tests {
             follow interval until"
                 .split(' ')
                 .collect();
-        let command = LowArgs::command();
+        let mut command = LowArgs::command();
+        command.build();
         let ids = |verb: &str| -> BTreeSet<String> {
             let verb = command.find_subcommand(verb).unwrap();
             verb.get_arguments().map(|argument| argument.get_id().to_string()).collect()

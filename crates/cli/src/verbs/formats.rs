@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use clap::CommandFactory as _;
 use ichnos::convert::VIEWER_FORMATS;
 use ichnos::export::text::{Branch, Paint};
 use ichnos::json::write::ValueWriter;
 use ichnos::{FormatOption, OptionValue};
 
-use crate::args::{self, Completions, Formats, Man, TextFormat, format_flags};
+use crate::args::{Completions, Formats, LowArgs, Man, TextFormat, format_flags};
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::progress::Console;
@@ -157,7 +158,7 @@ fn option_branch(name: &str, option: &FormatOption, paint: Paint) -> Branch {
 
 pub(crate) fn completions(args: &Completions) -> Result<Exit, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut args::command(), "ichnos", &mut script);
+    clap_complete::generate(args.shell, &mut LowArgs::command(), "ichnos", &mut script);
     output::print_as_it_is(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Success)
 }
@@ -165,7 +166,7 @@ pub(crate) fn completions(args: &Completions) -> Result<Exit, Failure> {
 pub(crate) fn man(args: &Man) -> Result<Exit, Failure> {
     // Pages for `help` would only repeat the first lines of all other pages.
     let without_help = |command: clap::Command| command.disable_help_subcommand(true);
-    let mut command = without_help(args::command()).mut_subcommands(without_help);
+    let mut command = without_help(LowArgs::command()).mut_subcommands(without_help);
     command.build();
     let source = format!("ichnos {}", env!("CARGO_PKG_VERSION"));
     if let Some(directory) = &args.directory {
