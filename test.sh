@@ -84,7 +84,7 @@ fi
 python_packages() {
 	local venv=target/python
 	[ -x $venv/bin/pip ] || timeout 60 python3 -m venv --clear $venv || return
-	timeout 180 $venv/bin/python -m pip install --quiet --disable-pip-version-check \
+	timeout 180 $venv/bin/python -m pip install --quiet --no-compile --disable-pip-version-check \
 		'duckdb==2.*' 'polars==2.*' 'pyarrow==26.*' 'opentelemetry-proto==1.*' 'perfetto==0.59.*'
 }
 

@@ -44,11 +44,11 @@ def has_tables():
 
 
 def count(arguments):
-    with tempfile.NamedTemporaryFile() as out:
-        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out.name}", built(), *arguments]
-        run = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        assert run.returncode == 0, run.stderr
-        return int(re.search(r"^(?:summary|totals): (\d+)", open(out.name).read(), re.M).group(1))
+    # Callgrind would count the same in a quarter more time.
+    valgrind = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
+    run = subprocess.run([*valgrind, built(), *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    assert run.returncode == 0, run.stderr
+    return int(re.search(r"I +refs: +([\d,]+)", run.stderr).group(1).replace(",", ""))
 
 
 def read_known():
