@@ -33,6 +33,7 @@ pub(crate) use self::text::{PROPERTIES, SCOPES, TextFormat, TextOptions, TextSet
 pub(crate) use self::threads::ThreadsArgs;
 #[cfg(feature = "view")]
 pub(crate) use self::view::ViewVerb;
+pub(crate) use ichnos::query::time;
 
 mod cat;
 mod choice;
@@ -65,7 +66,6 @@ mod stats;
 mod task;
 mod text;
 mod threads;
-pub(crate) mod time;
 pub(crate) mod until;
 #[cfg(feature = "view")]
 mod view;

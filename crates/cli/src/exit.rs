@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
+use ichnos::query::QueryError;
+
 /// Exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
@@ -100,6 +102,12 @@ impl fmt::Display for Failure {
             write!(f, "\n  {detail}")?;
         }
         Ok(())
+    }
+}
+
+impl From<QueryError> for Failure {
+    fn from(error: QueryError) -> Self {
+        Self::new(error.message).details(error.details).maybe_help(error.help)
     }
 }
 

@@ -10,8 +10,6 @@ mod open_failure;
 mod problems;
 mod reading_options;
 mod session;
-mod time_bounds;
-mod toml_text;
 
 #[cfg(feature = "view")]
 pub(crate) use self::debug_info::report_debug_info;
@@ -21,5 +19,4 @@ pub(crate) use self::reading_options::check_reading;
 #[cfg(feature = "view")]
 pub(crate) use self::session::paths;
 pub(crate) use self::session::{OpenRequest, check};
-pub(crate) use self::time_bounds::{end, start};
 pub(crate) use ichnos::live::follow::InputState;

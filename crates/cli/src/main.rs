@@ -12,13 +12,13 @@ mod opened_run;
 mod output;
 mod progress;
 mod select;
-mod suggestions;
 mod verbs;
 
 use std::process::ExitCode;
 
 use args::{Verb, time};
 use exit::{Exit, Failure};
+use ichnos::query::suggestions;
 use input::event_map;
 use progress::Console;
 #[cfg(all(feature = "dotnet", target_os = "linux"))]

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray as _;
-use arrow_array::types::{
+use ichnos::table::arrow_array::cast::AsArray as _;
+use ichnos::table::arrow_array::types::{
     ArrowPrimitiveType, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
     TimestampMicrosecondType, TimestampNanosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef};
-use arrow_schema::{DataType, TimeUnit};
+use ichnos::table::arrow_array::{AnyDictionaryArray, Array, ArrayRef};
+use ichnos::table::arrow_schema::{DataType, TimeUnit};
 
 use crate::duckdb::{ColumnType, Fixed, Huge, Rows, Vector};
 
@@ -147,7 +147,7 @@ trait Keys {
     fn normalized_keys_or_null(&self) -> Vec<Option<usize>>;
 }
 
-impl Keys for dyn arrow_array::AnyDictionaryArray + '_ {
+impl Keys for dyn AnyDictionaryArray + '_ {
     fn normalized_keys_or_null(&self) -> Vec<Option<usize>> {
         let keys = self.keys();
         let Some(keys) = keys.as_primitive_opt::<Int32Type>() else { return Vec::new() };

@@ -3,14 +3,14 @@
 
 use std::collections::VecDeque;
 use std::ffi::CStr;
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::SystemTime;
 
 use ichnos::model::locks::IgnorePoison as _;
+use ichnos::query::{QueryTexts, TraceQuery};
 use ichnos::table::{TableOptions, TimestampUnit};
-
-use crate::event_rows::EventColumn;
-use crate::query::{Query, QueryArguments};
+use ichnos::tables::EventColumn;
 
 /// Maximum number of queries, and of columns of a query.
 const MOST: usize = 16;
@@ -28,7 +28,7 @@ pub(crate) struct KnownColumns {
 #[derive(PartialEq)]
 pub(crate) struct ColumnsKey {
     function: &'static CStr,
-    arguments: QueryArguments,
+    texts: QueryTexts,
     timestamps: Option<TimestampUnit>,
     /// Size and time of each file.
     files: Vec<(u64, SystemTime)>,
@@ -39,19 +39,20 @@ impl KnownColumns {
     /// are not worth it.
     pub(crate) fn find(
         function: &'static CStr,
-        query: &Query,
+        query: &TraceQuery,
         options: &TableOptions,
     ) -> Result<Vec<EventColumn>, Option<ColumnsKey>> {
-        if !query.session.traces().iter().any(|trace| trace.has_dynamic_classes()) {
+        if !query.session().traces().iter().any(|trace| trace.has_dynamic_classes()) {
             return Err(None);
         }
-        let arguments = query.arguments.clone();
-        let file = |path| {
+        let texts = query.texts().clone();
+        let file = |path: &PathBuf| {
             let found = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
             Some((found.len(), found.modified().ok()?))
         };
-        let files = arguments.paths.iter().map(file).collect::<Option<Vec<_>>>().ok_or(None)?;
-        let key = ColumnsKey { function, arguments, timestamps: options.timestamps, files };
+        let files =
+            texts.paths.iter().chain(&texts.maps).map(file).collect::<Option<Vec<_>>>().ok_or(None)?;
+        let key = ColumnsKey { function, texts, timestamps: options.timestamps, files };
         let known = KNOWN.lock().ignore_poison();
         match known.iter().find(|known| known.key == key) {
             Some(known) => Ok(known.columns.clone()),

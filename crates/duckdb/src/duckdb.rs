@@ -9,7 +9,7 @@ mod vector;
 pub(crate) use arguments::CallArguments;
 pub(crate) use column_type::ColumnType;
 pub(crate) use replacement::register_replacement;
-pub(crate) use table_function::{Bound, Parameter, TableFunction, register};
+pub(crate) use table_function::{Bound, Parameter, RegisterFunction, TableFunction, register};
 pub(crate) use vector::{Chunk, Fixed, Huge, Rows, Vector};
 
 use std::any::Any;

@@ -3,11 +3,8 @@
 
 use libduckdb_sys as ffi;
 
-use crate::duckdb::{c_string, guarded, register, register_replacement};
-use crate::functions::{
-    self, ReadTrace, TraceClasses, TraceEdges, TraceEvents, TraceFrames, TraceInfo, TraceLosses, TraceSpans,
-    TraceStacks, TraceTasks,
-};
+use crate::duckdb::{c_string, guarded, register_replacement};
+use crate::functions;
 
 /// Version of the C API that the extension needs.
 const API_VERSION: &str = "v1.2.0";
@@ -56,16 +53,7 @@ unsafe fn load(
         if ffi::duckdb_connect(database, &raw mut connection) != ffi::duckdb_state_DuckDBSuccess {
             return Err("cannot connect to the database".to_owned());
         }
-        let registered = register::<ReadTrace>(connection)
-            .and_then(|()| register::<TraceEvents>(connection))
-            .and_then(|()| register::<TraceSpans>(connection))
-            .and_then(|()| register::<TraceStacks>(connection))
-            .and_then(|()| register::<TraceFrames>(connection))
-            .and_then(|()| register::<TraceTasks>(connection))
-            .and_then(|()| register::<TraceEdges>(connection))
-            .and_then(|()| register::<TraceClasses>(connection))
-            .and_then(|()| register::<TraceInfo>(connection))
-            .and_then(|()| register::<TraceLosses>(connection));
+        let registered = functions::ALL.iter().try_for_each(|register| register(connection));
         ffi::duckdb_disconnect(&raw mut connection);
         registered?;
         register_replacement(database, functions::replace);

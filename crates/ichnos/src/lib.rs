@@ -125,6 +125,8 @@
 //! | [`analysis`] | statistics, thread states, call stack profiles, task graphs |
 //! | [`viewers`] | files for viewers, and the timeline of `ichnos view` |
 //! | [`ctf`](https://docs.rs/ichnos-ctf), `fuchsia`, `jsonl`, `nettrace`, `otlp`, `xtrace` | format features beyond reading and writing |
+//! | `query` | selection of events by texts that users write |
+//! | `tables` | events, spans, stacks, tasks and losses as tables |
 //! | `table` | Arrow record batches, Parquet datasets |
 //!
 //! # Files truncated by other programs
@@ -153,12 +155,16 @@ pub mod index;
 pub mod live;
 mod open_options;
 mod pass;
+#[cfg(feature = "query")]
+pub mod query;
 mod reader;
 mod selection;
 mod session;
 mod shard_parts;
 mod stats_output;
 mod stream_messages;
+#[cfg(feature = "arrow")]
+pub mod tables;
 mod tail;
 mod text_output;
 mod verify;
@@ -189,7 +195,7 @@ pub use ichnos_model as model;
 pub use ichnos_nettrace as nettrace;
 #[cfg(feature = "otlp")]
 pub use ichnos_otlp as otlp;
-#[cfg(feature = "table")]
+#[cfg(feature = "arrow")]
 pub use ichnos_table as table;
 pub use ichnos_viewers as viewers;
 #[cfg(feature = "xtrace")]

@@ -29,6 +29,8 @@
 //! 5. **Arrow IPC.** [`ArrowIpcWriter`] writes the same batches as Arrow IPC, which has one schema. [`BatchOutput`]
 //!    passes them to a function. [`OrderedBatches`] keeps the order of events with different columns.
 //!
+//! The feature `parquet`, on by default, enables datasets. Without it, only small crates of Arrow are built.
+//!
 //! # Columns
 //! | field | type |
 //! |---|---|
@@ -53,7 +55,10 @@
 //! - A class has at most [`MOST_COLUMNS`] columns with 16 MiB of names, and rows of 1 MiB without variable-length
 //!   values. Other fields are a loss.
 #![forbid(unsafe_code)]
+// Names and columns of datasets are part of the modules that the other outputs need.
+#![cfg_attr(not(feature = "parquet"), allow(dead_code))]
 
+#[cfg(feature = "parquet")]
 mod append_root;
 mod arrow_output;
 mod batch_output;
@@ -61,19 +66,26 @@ mod block_rows;
 mod cell_type;
 mod column_values;
 mod common_columns;
+#[cfg(feature = "parquet")]
 mod dataset_names;
+#[cfg(feature = "parquet")]
 mod encoders;
 mod field_targets;
 mod field_visitor;
+#[cfg(feature = "parquet")]
 mod file_encoder;
 mod fingerprint;
 mod note;
 mod ordered_batches;
 mod output_parts;
+#[cfg(feature = "parquet")]
 mod parquet_dataset;
+#[cfg(feature = "parquet")]
 mod parquet_file;
+#[cfg(feature = "parquet")]
 mod parquet_output;
 mod place_columns;
+mod record_rows;
 mod side_tables;
 mod stack_hashes;
 mod table_options;
@@ -82,12 +94,17 @@ mod table_rows;
 mod table_worker;
 mod validity;
 
+pub use arrow_array;
 pub use arrow_output::ArrowIpcWriter;
+pub use arrow_schema;
 pub use batch_output::BatchOutput;
 pub use common_columns::common_type;
 pub use ordered_batches::{OrderedBatches, PlacedBatch};
+#[cfg(feature = "parquet")]
 pub use parquet_dataset::EVENT_KEY;
+#[cfg(feature = "parquet")]
 pub use parquet_output::ParquetWriter;
+pub use record_rows::{RecordRows, RowCell};
 pub use side_tables::write_stacks;
 pub use table_options::{Projection, TableOptions, TimestampUnit, U64Type};
 pub use table_plan::{MOST_COLUMNS, PROPERTIES, TablePlan};

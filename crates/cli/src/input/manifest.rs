@@ -6,11 +6,10 @@ use std::path::{Component, Path, PathBuf};
 
 use globset::GlobBuilder;
 use ichnos::ClockOffset;
+use ichnos::query::{QueryError, TomlText, TomlValue};
 
 use crate::args::time;
 use crate::args::time::Offset;
-use crate::exit::Failure;
-use crate::input::toml_text::{TomlText, TomlValue};
 
 /// Maximum number of paths.
 const MOST_PATHS: usize = 1_000_000;
@@ -33,7 +32,7 @@ pub(crate) struct Manifest {
 
 impl Manifest {
     /// Reads a manifest.
-    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn read(path: &Path) -> Result<Self, QueryError> {
         let text = TomlText::read(path, "manifests")?;
         let directory = path.parent().unwrap_or_else(|| Path::new(""));
         let parser =
@@ -58,7 +57,7 @@ struct ManifestParser<'t> {
 }
 
 impl ManifestParser<'_> {
-    fn parse(mut self) -> Result<Manifest, Failure> {
+    fn parse(mut self) -> Result<Manifest, QueryError> {
         let table = self.text.parse()?;
         self.text.check_keys(table.get_ref(), &KEYS)?;
         let traces = self.text.tables(table.get_ref(), "trace")?;
@@ -70,7 +69,7 @@ impl ManifestParser<'_> {
     }
 
     /// Adds a trace, or all paths that match a pattern.
-    fn add(&mut self, trace: &TomlValue<'_>) -> Result<(), Failure> {
+    fn add(&mut self, trace: &TomlValue<'_>) -> Result<(), QueryError> {
         let table = trace.get_ref().as_table().ok_or_else(|| self.text.wrong(trace, "a table"))?;
         self.text.check_keys(table, &KEYS_OF_TRACE)?;
         let Some(path) = table.get("path") else {
@@ -101,7 +100,7 @@ impl ManifestParser<'_> {
         Ok(())
     }
 
-    fn add_path(&mut self, at: usize, path: &Path) -> Result<(), Failure> {
+    fn add_path(&mut self, at: usize, path: &Path) -> Result<(), QueryError> {
         if self.manifest.paths.len() >= MOST_PATHS {
             return Err(self.text.failure(at, &format!("there are more than {MOST_PATHS} paths")));
         }
@@ -117,7 +116,7 @@ impl ManifestParser<'_> {
     }
 
     /// Checks that no path contains another path: a nested trace would be read twice, with different offsets.
-    fn check_nesting(&self) -> Result<(), Failure> {
+    fn check_nesting(&self) -> Result<(), QueryError> {
         let nested = self.real.iter().filter_map(|(path, at)| {
             let (above, first) = path.ancestors().skip(1).find_map(|above| self.real.get_key_value(above))?;
             Some((*at, path, above, *first))
@@ -134,7 +133,7 @@ impl ManifestParser<'_> {
     }
 
     /// Parses an offset in nanoseconds.
-    fn offset(&self, value: &TomlValue<'_>) -> Result<Offset, Failure> {
+    fn offset(&self, value: &TomlValue<'_>) -> Result<Offset, QueryError> {
         let expected = "a time as text, such as \"-1.5s\", \"+250ms\" or \"+7ns\"";
         let text = value.get_ref().as_str().ok_or_else(|| self.text.wrong(value, expected))?;
         time::clock_offset_from(text).map_err(|what| self.text.failure(value.span().start, &what))

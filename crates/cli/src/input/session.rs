@@ -1,12 +1,13 @@
 //! Opens traces from paths, with helpful errors.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ichnos::debug_info::DebugInfo;
 use ichnos::io::ScanProgress;
 use ichnos::model::clock::ClockArithmetic;
 use ichnos::model::running_thread::RunningParts;
+use ichnos::query::path_offsets;
 use ichnos::{OpenError, OpenOptions, OptionError, Session};
 
 use super::live::{self, LiveInputs};
@@ -194,24 +195,16 @@ fn add_clock_offsets(
     manifest: &Manifest,
 ) -> Result<(), Failure> {
     let listened: Vec<_> = reading.listen.iter().map(|address| PathBuf::from(address.to_string())).collect();
-    let all = || reading.paths.iter().chain(&manifest.paths).chain(&listened);
+    let all = reading.paths.iter().chain(&manifest.paths).chain(&listened).map(PathBuf::as_path);
     for (pattern, offset) in &reading.offset {
-        let glob = pattern.compile_matcher();
-        let before = options.clock_offsets.len();
-        let named = all().filter(|path| glob.is_match(path) || path.as_os_str() == pattern.glob());
-        options.clock_offsets.extend(named.map(|path| offset.for_path(path)));
-        if options.clock_offsets.len() == before
-            && all().any(|path| Path::new(pattern.glob()).starts_with(path))
-        {
-            // The pattern names a trace inside one of the paths.
-            options.clock_offsets.push(offset.for_path(Path::new(pattern.glob())));
-        }
-        if options.clock_offsets.len() == before {
+        let found = path_offsets(pattern, *offset, all.clone());
+        if found.is_empty() {
             return Err(Failure::new(format!("--offset: no path matches `{}`", pattern.glob())).help(
                 "the pattern must match a path as given on the command line; a path inside a given \
                 path must not have wildcards",
             ));
         }
+        options.clock_offsets.extend(found);
     }
     Ok(())
 }

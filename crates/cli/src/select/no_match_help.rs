@@ -50,7 +50,7 @@ pub(crate) fn explain_events(session: &Session, selection: &Selection, option: &
 
 /// Returns each pattern with its matcher.
 fn matchers(patterns: Option<&Patterns>) -> impl Iterator<Item = (&str, GlobMatcher)> {
-    let texts = patterns.map_or(&[][..], |patterns| &patterns.texts);
+    let texts = patterns.map_or(&[][..], |patterns| patterns.texts());
     texts.iter().filter_map(|pattern| Some((pattern.as_str(), Glob::new(pattern).ok()?.compile_matcher())))
 }
 
@@ -204,7 +204,7 @@ fn warn_of_times(session: &Session, selection: &Selection, window: Window, conso
 }
 
 fn options(name: &str, patterns: &Patterns) -> String {
-    let options: Vec<String> = patterns.texts.iter().map(|pattern| format!("{name} {pattern}")).collect();
+    let options: Vec<String> = patterns.texts().iter().map(|pattern| format!("{name} {pattern}")).collect();
     alternatives(options.iter().map(String::as_str))
 }
 

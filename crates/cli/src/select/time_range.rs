@@ -1,34 +1,12 @@
 //! Selected time range.
 
-use std::cell::OnceCell;
-
 use ichnos::Session;
 use ichnos::export::text::seconds;
 use ichnos::model::Window;
 
 use crate::args::time::TimePoint;
 use crate::exit::Failure;
-use crate::input;
-
-/// Start and end of the traces, computed when first needed.
-#[derive(Default)]
-pub(crate) struct TimeBounds {
-    start: OnceCell<Option<i128>>,
-    end: OnceCell<Option<i128>>,
-}
-
-impl TimeBounds {
-    /// Converts a point in time to nanoseconds since the clock's origin.
-    pub(crate) fn resolve(&self, point: TimePoint, session: &Session, gmt: bool) -> Result<i128, String> {
-        // Live traces can only be read once.
-        let is_known = !session.is_live();
-        let needs_start = is_known && matches!(point, TimePoint::FromStart(_) | TimePoint::OfDay(_));
-        let needs_end = is_known && matches!(point, TimePoint::BeforeEnd(_));
-        let start = if needs_start { *self.start.get_or_init(|| input::start(session)) } else { None };
-        let end = if needs_end { *self.end.get_or_init(|| input::end(session)) } else { None };
-        point.resolve(gmt, start, end)
-    }
-}
+use crate::select::TimeBounds;
 
 /// Start and end of the selection, as written.
 #[derive(Clone, Copy, Debug)]

@@ -77,17 +77,6 @@ impl Windows {
     }
 }
 
-/// Returns the intersection of two windows.
-pub(crate) fn intersection(a: Window, b: Window) -> Window {
-    let pick = |a: Option<i128>, b: Option<i128>, of: fn(i128, i128) -> i128| match (a, b) {
-        (Some(a), Some(b)) => Some(of(a, b)),
-        (a, b) => a.or(b),
-    };
-    let begin = pick(a.begin, b.begin, i128::max);
-    // An empty intersection must not become the first window.
-    Window { begin, end: pick(a.end, b.end, i128::min).map(|end| end.max(begin.unwrap_or(end))) }
-}
-
 #[cfg(test)]
 mod tests {
     use ichnos_testing::cases;

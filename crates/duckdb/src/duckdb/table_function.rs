@@ -69,6 +69,9 @@ struct ScanData<F: TableFunction> {
 /// Thread, once it has started.
 struct ThreadData<F: TableFunction>(Option<F::Thread>);
 
+/// Function that registers a table function. The connection must be valid.
+pub(crate) type RegisterFunction = unsafe fn(ffi::duckdb_connection) -> Result<(), String>;
+
 /// Registers a table function.
 ///
 /// # Safety

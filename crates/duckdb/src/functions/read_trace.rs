@@ -2,14 +2,18 @@
 
 use std::ffi::CStr;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
+use ichnos::model::running_thread::RunningParts;
+use ichnos::query::{QueryError, TraceQuery};
 use ichnos::table::{TableOptions, TimestampUnit};
+use ichnos::tables::{EventColumn, EventScan, all_columns, shared_columns};
 
+use crate::arrow_type::column_type;
 use crate::column_cache::KnownColumns;
-use crate::columns::{columns, spine};
 use crate::duckdb::{Bound, CallArguments, Chunk, Parameter, TableFunction};
-use crate::event_rows::{EventColumn, EventScan, EventThread};
-use crate::query::Query;
+use crate::event_rows::EventThread;
+use crate::query_texts;
 
 /// Function that returns events.
 pub(crate) trait EventFunction: 'static {
@@ -17,7 +21,7 @@ pub(crate) trait EventFunction: 'static {
     const NAME: &'static CStr;
 
     /// Returns the columns.
-    fn columns(query: &Query, options: &TableOptions) -> Result<Vec<EventColumn>, String>;
+    fn columns(query: &TraceQuery, options: &TableOptions) -> Result<Vec<EventColumn>, QueryError>;
 }
 
 /// `read_trace`.
@@ -26,8 +30,8 @@ pub(crate) struct AllColumns;
 impl EventFunction for AllColumns {
     const NAME: &'static CStr = c"read_trace";
 
-    fn columns(query: &Query, options: &TableOptions) -> Result<Vec<EventColumn>, String> {
-        Ok(columns(query, options)?.into_iter().map(Into::into).collect())
+    fn columns(query: &TraceQuery, options: &TableOptions) -> Result<Vec<EventColumn>, QueryError> {
+        all_columns(query, options)
     }
 }
 
@@ -37,10 +41,8 @@ pub(crate) struct Spine;
 impl EventFunction for Spine {
     const NAME: &'static CStr = c"trace_events";
 
-    fn columns(query: &Query, options: &TableOptions) -> Result<Vec<EventColumn>, String> {
-        let mut columns: Vec<EventColumn> = spine(query, options)?.into_iter().map(Into::into).collect();
-        columns.extend([EventColumn::Level, EventColumn::Message, EventColumn::Trace]);
-        Ok(columns)
+    fn columns(query: &TraceQuery, options: &TableOptions) -> Result<Vec<EventColumn>, QueryError> {
+        shared_columns(query, options)
     }
 }
 
@@ -49,14 +51,15 @@ pub(crate) struct EventTable<F>(PhantomData<F>);
 
 /// A call.
 pub(crate) struct Call {
-    query: Query,
+    query: Arc<TraceQuery>,
     columns: Vec<EventColumn>,
     options: TableOptions,
 }
 
 impl<F: EventFunction> TableFunction for EventTable<F> {
     const NAME: &'static CStr = F::NAME;
-    const PARAMETERS: &'static [Parameter] = &[c"event", c"filter", c"begin", c"end", c"timestamps"];
+    const PARAMETERS: &'static [Parameter] =
+        &[c"event", c"filter", c"begin", c"end", c"map", c"offset", c"timestamps"];
     type Call = Call;
     type Scan = EventScan;
     type Thread = EventThread;
@@ -69,37 +72,43 @@ impl<F: EventFunction> TableFunction for EventTable<F> {
             Some("nanos") => Some(TimestampUnit::Nanos),
             Some(other) => return Err(format!("timestamps: expected `micros` or `nanos`, found `{other}`")),
         };
-        let query = Query::new(arguments)?;
+        // The columns of the running thread belong to the event, as in other tables.
+        let query = TraceQuery::open(query_texts::all(arguments)?, RunningParts::ThreadAndProcess);
+        let query = query.map_err(|error| error.to_string())?;
         let columns = match KnownColumns::find(F::NAME, &query, &options) {
             Ok(known) => known,
             Err(key) => {
-                let columns = F::columns(&query, &options)?;
+                let columns = F::columns(&query, &options).map_err(|error| error.to_string())?;
                 KnownColumns::add(key, &columns);
                 columns
             }
         };
-        let typed = columns.iter().map(EventColumn::declaration).collect();
-        Ok(Bound { columns: typed, call: Call { query, columns, options } })
+        let of = |column: EventColumn| Some((column_type(column.data_type())?, column));
+        let (types, columns): (Vec<_>, Vec<_>) = columns.into_iter().filter_map(of).unzip();
+        let typed = columns.iter().map(|column| column.name().to_owned()).zip(types).collect();
+        Ok(Bound { columns: typed, call: Call { query: Arc::new(query), columns, options } })
     }
 
     fn scan(call: &Call, columns: &[Option<usize>]) -> Result<EventScan, String> {
-        EventScan::new(&call.query, &call.columns, columns, &call.options)
+        let wanted = columns.iter().map(|column| column.and_then(|column| call.columns.get(column)).cloned());
+        let scan = EventScan::new(&call.query, wanted.collect(), &call.options);
+        scan.map_err(|error| error.to_string())
     }
 
     fn threads(scan: &EventScan) -> u64 {
-        scan.threads()
+        scan.most_readers() as u64
     }
 
-    fn thread(call: &Call, scan: &EventScan) -> Result<EventThread, String> {
-        Ok(EventThread::new(&call.query, scan))
+    fn thread(_: &Call, scan: &EventScan) -> Result<EventThread, String> {
+        Ok(EventThread::new(scan))
     }
 
     fn fill(
-        call: &Call,
+        _: &Call,
         scan: &EventScan,
         thread: &mut EventThread,
         chunk: &mut Chunk<'_>,
     ) -> Result<usize, String> {
-        thread.fill(&call.query, scan, chunk)
+        thread.fill(scan, chunk)
     }
 }

@@ -3,15 +3,13 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, TimeUnit};
-use ichnos::model::Event;
-use ichnos::model::Message;
-use ichnos::model::cursor::{ExcludedClasses, MessageKind};
-use ichnos::model::event::{EventValues, Scopes};
-use ichnos::table::{MOST_COLUMNS, PROPERTIES, Projection, TableOptions, TablePlan, common_type};
+use ichnos_model::cursor::{ExcludedClasses, MessageKind};
+use ichnos_model::event::{EventValues, Scopes};
+use ichnos_model::{Event, Message};
+use ichnos_table::arrow_schema::DataType;
+use ichnos_table::{MOST_COLUMNS, PROPERTIES, Projection, TableOptions, TablePlan, common_type};
 
-use crate::duckdb::ColumnType;
-use crate::query::{Query, StreamPlace};
+use crate::query::{QueryError, StreamPart, TraceQuery};
 
 /// Columns that all tables have.
 const COMMON: [(&str, DataType); 5] = [
@@ -23,12 +21,62 @@ const COMMON: [(&str, DataType); 5] = [
 ];
 
 /// Column of the classes that have it.
-#[derive(Clone, Debug)]
-pub(crate) struct UnionColumn {
-    pub(crate) name: String,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnionColumn {
+    /// Name.
+    pub name: String,
     /// Names of the column in the classes. They differ in case only.
-    pub(crate) spellings: BTreeSet<String>,
-    pub(crate) of: ColumnType,
+    pub spellings: BTreeSet<String>,
+    /// Type for the values of all classes.
+    pub data_type: DataType,
+}
+
+/// Column of events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EventColumn {
+    /// Field or property.
+    Field(UnionColumn),
+    /// Name of the class.
+    Name,
+    /// Path of the trace.
+    Trace,
+    /// Log level.
+    Level,
+    /// Log message.
+    Message,
+}
+
+impl EventColumn {
+    /// Returns the name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Field(column) => &column.name,
+            Self::Name => "event",
+            Self::Trace => "trace",
+            Self::Level => "level",
+            Self::Message => "message",
+        }
+    }
+
+    /// Returns the type.
+    #[must_use]
+    pub fn data_type(&self) -> &DataType {
+        match self {
+            Self::Field(column) => &column.data_type,
+            _ => &DataType::Utf8,
+        }
+    }
+
+    pub(super) fn is_of_log(&self) -> bool {
+        matches!(self, Self::Level | Self::Message)
+    }
+}
+
+impl From<UnionColumn> for EventColumn {
+    fn from(column: UnionColumn) -> Self {
+        if column.name == "event" { Self::Name } else { Self::Field(column) }
+    }
 }
 
 /// Collects the columns of classes.
@@ -60,58 +108,36 @@ impl UnionBuilder {
         self.columns.push((name.to_owned(), BTreeSet::from([name.to_owned()]), Some(of.clone())));
     }
 
-    fn finish(mut self) -> Result<Vec<UnionColumn>, String> {
+    fn finish(mut self) -> Result<Vec<EventColumn>, QueryError> {
         if self.columns.len() > MOST_COLUMNS {
-            return Err(format!(
+            return Err(QueryError::new(format!(
                 "the selected events have {} columns, and {MOST_COLUMNS} are allowed: select fewer event names \
-                 with event := 'NAME'",
+                 by name",
                 self.columns.len()
-            ));
+            )));
         }
         let place = |name: &str| PROPERTIES.iter().position(|known| *known == name).unwrap_or(usize::MAX);
         self.columns.sort_by_key(|(name, ..)| place(name));
         let column = |(name, spellings, of): (String, _, Option<DataType>)| {
-            Some(UnionColumn { name, spellings, of: column_type(&of?)? })
+            Some(UnionColumn { name, spellings, data_type: of? }.into())
         };
         Ok(self.columns.into_iter().filter_map(column).collect())
     }
 }
 
-/// Returns the type of DuckDB for an Arrow type.
-pub(crate) fn column_type(of: &DataType) -> Option<ColumnType> {
-    Some(match of {
-        DataType::Boolean => ColumnType::Boolean,
-        DataType::Int8 => ColumnType::Int8,
-        DataType::Int16 => ColumnType::Int16,
-        DataType::Int32 => ColumnType::Int32,
-        DataType::Int64 => ColumnType::Int64,
-        DataType::UInt8 => ColumnType::UInt8,
-        DataType::UInt16 => ColumnType::UInt16,
-        DataType::UInt32 => ColumnType::UInt32,
-        DataType::UInt64 => ColumnType::UInt64,
-        DataType::Decimal128(digits, _) => ColumnType::Decimal((*digits).max(19)),
-        DataType::Float32 => ColumnType::Float32,
-        DataType::Float64 => ColumnType::Float64,
-        DataType::Utf8 | DataType::Dictionary(..) => ColumnType::Text,
-        DataType::Binary | DataType::FixedSizeBinary(_) => ColumnType::Blob,
-        DataType::Timestamp(TimeUnit::Microsecond, _) => ColumnType::TimestampTz,
-        DataType::Timestamp(TimeUnit::Nanosecond, _) => ColumnType::TimestampNs,
-        DataType::List(item) => ColumnType::List(Box::new(item_type(item)?)),
-        _ => return None,
-    })
-}
-
-fn item_type(item: &Field) -> Option<ColumnType> {
-    column_type(item.data_type())
-}
-
-/// Returns the columns of the classes with selected events.
-pub(crate) fn columns(query: &Query, options: &TableOptions) -> Result<Vec<UnionColumn>, String> {
+/// Returns the columns of the classes with selected events. Traces that declare no classes are read to find them.
+///
+/// # Errors
+/// If there are too many columns, or the filter does not fit the classes.
+pub fn all_columns(query: &TraceQuery, options: &TableOptions) -> Result<Vec<EventColumn>, QueryError> {
     build(query, options)?.finish()
 }
 
-/// Returns the columns that are not fields, also those that no class has.
-pub(crate) fn spine(query: &Query, options: &TableOptions) -> Result<Vec<UnionColumn>, String> {
+/// Returns the columns that all events share, which are no fields: properties, log level, log message and trace.
+///
+/// # Errors
+/// As for [`all_columns`].
+pub fn shared_columns(query: &TraceQuery, options: &TableOptions) -> Result<Vec<EventColumn>, QueryError> {
     let options = options.clone().with_columns(Projection::exact(PROPERTIES.into_iter().chain(["time"])));
     let mut builder = build(query, &options)?;
     for name in PROPERTIES {
@@ -119,21 +145,23 @@ pub(crate) fn spine(query: &Query, options: &TableOptions) -> Result<Vec<UnionCo
             builder.add(name, if name == "operation" { &DataType::Utf8 } else { &DataType::Int64 });
         }
     }
-    builder.finish()
+    let mut columns = builder.finish()?;
+    columns.extend([EventColumn::Level, EventColumn::Message, EventColumn::Trace]);
+    Ok(columns)
 }
 
-fn build(query: &Query, options: &TableOptions) -> Result<UnionBuilder, String> {
+fn build(query: &TraceQuery, options: &TableOptions) -> Result<UnionBuilder, QueryError> {
     let mut builder = UnionBuilder::default();
     COMMON.iter().for_each(|(name, of)| builder.add(name, of));
     let mut known = HashSet::new();
     let mut has_read = false;
-    for place in query.streams() {
-        let class = (Arc::as_ptr(&place.stream.trace).addr(), place.stream.class_index);
-        if place.trace.has_dynamic_classes() || place.trace.has_dynamic_streams() {
-            read_classes(query, &place, options, &mut builder);
+    for part in query.streams() {
+        let class = (Arc::as_ptr(&part.stream.trace).addr(), part.stream.class_index);
+        if part.trace.has_dynamic_classes() || part.trace.has_dynamic_streams() {
+            read_classes(query, &part, options, &mut builder);
             has_read = true;
         } else if known.insert(class) {
-            declared_classes(query, &place, options, &mut builder);
+            declared_classes(query, &part, options, &mut builder);
         }
     }
     if has_read {
@@ -144,28 +172,33 @@ fn build(query: &Query, options: &TableOptions) -> Result<UnionBuilder, String> 
 
 /// Adds the columns of the classes that a trace declares.
 fn declared_classes(
-    query: &Query,
-    place: &StreamPlace<'_>,
+    query: &TraceQuery,
+    part: &StreamPart<'_>,
     options: &TableOptions,
     builder: &mut UnionBuilder,
 ) {
     let values = EventValues::default();
-    let by_filter = query.selection.excluded_by_filter(&place.stream);
+    let by_filter = query.selection().excluded_by_filter(&part.stream);
     let is_excluded = |index: usize| {
         let has = |classes: &Arc<ExcludedClasses>| classes.has(index);
         by_filter.as_ref().is_some_and(has)
     };
-    for (index, plans) in place.stream.plans().event_records.iter().enumerate() {
-        if !is_excluded(index) && query.selection.wants_class(&plans.class) {
-            let event = Event::new(&place.stream, plans, None, Scopes::from_values(&values));
+    for (index, plans) in part.stream.plans().event_records.iter().enumerate() {
+        if !is_excluded(index) && query.selection().wants_class(&plans.class) {
+            let event = Event::new(&part.stream, plans, None, Scopes::from_values(&values));
             builder.add_plan(&TablePlan::new(&event, options));
         }
     }
 }
 
 /// Adds the columns of the classes that are known once a data stream was read.
-fn read_classes(query: &Query, place: &StreamPlace<'_>, options: &TableOptions, builder: &mut UnionBuilder) {
-    let Some(mut cursor) = query.cursor(place.number, place.index, None) else { return };
+fn read_classes(
+    query: &TraceQuery,
+    part: &StreamPart<'_>,
+    options: &TableOptions,
+    builder: &mut UnionBuilder,
+) {
+    let Some(mut cursor) = query.cursor(part.number, part.index, None) else { return };
     let mut known: Vec<bool> = Vec::new();
     let mut last = None;
     while let Some(head) = cursor.next_head() {
@@ -189,7 +222,7 @@ fn read_classes(query: &Query, place: &StreamPlace<'_>, options: &TableOptions, 
             None if last.as_ref() == Some(event.class) => continue,
             None => last = Some(event.class.clone()),
         }
-        if query.selection.wants_class(event.class) {
+        if query.selection().wants_class(event.class) {
             builder.add_plan(&TablePlan::new(&event, options));
         }
     }

@@ -11,7 +11,8 @@ const LOOKED_AT: usize = 100_000;
 
 /// Returns the names most similar to `wanted`, best first. Similar names differ only in case, contain `wanted`, or
 /// differ in up to a third of its characters.
-pub(crate) fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+#[must_use]
+pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     if wanted.is_empty() || wanted.len() > LONGEST {
         return Vec::new();
     }
@@ -41,18 +42,21 @@ pub(crate) fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>
 }
 
 /// Suggests the names most similar to `wanted`. Returns `None` without similar names.
-pub(crate) fn did_you_mean<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<String> {
+#[must_use]
+pub fn did_you_mean<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let near = nearest(wanted, names);
     (!near.is_empty()).then(|| format!("did you mean {}?", alternatives(near)))
 }
 
 /// Joins names in quotes, as in "`a`, `b` or `c`".
-pub(crate) fn alternatives<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+#[must_use]
+pub fn alternatives<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     quoted(names, "or")
 }
 
 /// Joins names in quotes, as in "`a`, `b` and `c`".
-pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+#[must_use]
+pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     quoted(names, "and")
 }
 

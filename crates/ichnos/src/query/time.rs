@@ -5,17 +5,18 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-use ichnos::ClockOffset;
-use ichnos::export::text::{self, date_time};
+use ichnos_export::text::{self, date_time};
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
+
+use crate::ClockOffset;
 
 const BILLION: i128 = 1_000_000_000;
 
 /// A point in time, as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TimePoint {
+pub enum TimePoint {
     /// Nanoseconds since the clock's origin.
     Nanoseconds(i128),
     /// Nanoseconds after the start of the trace.
@@ -29,7 +30,7 @@ pub(crate) enum TimePoint {
 }
 
 /// Accepted notations, for error messages.
-pub(crate) const NOTATIONS: &str = "\
+pub const NOTATIONS: &str = "\
 a time is one of: `2026-05-22 13:45:10.25` (seconds and fraction can be omitted; also \
 with `T`, `Z` or an offset as in RFC 3339), `2026-05-22`, `13:45[:10[.25]]` (on the day \
 the trace begins), `1779457510.25` (seconds from the clock's origin, may be negative), \
@@ -38,7 +39,7 @@ s, min, h), `-3s` (before the end of the trace; always with a unit)";
 
 /// Error for an invalid time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TimeError(String);
+pub struct TimeError(String);
 
 impl fmt::Display for TimeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -99,7 +100,7 @@ impl TimePoint {
     ///
     /// # Errors
     /// If the point depends on an unknown bound, or is out of range.
-    pub(crate) fn resolve(self, gmt: bool, start: Option<i128>, end: Option<i128>) -> Result<i128, String> {
+    pub fn resolve(self, gmt: bool, start: Option<i128>, end: Option<i128>) -> Result<i128, String> {
         let start =
             || start.ok_or("the start of the trace is unknown, so only times with a date or in seconds work");
         match self {
@@ -130,7 +131,7 @@ type Warn = Box<dyn Fn(&str, &str) + Send + Sync>;
 static WARN: OnceLock<Warn> = OnceLock::new();
 
 /// Sets the function that prints the warning about the time zone.
-pub(crate) fn warn_of_zone_by(warn: impl Fn(&str, &str) + Send + Sync + 'static) {
+pub fn warn_of_zone_by(warn: impl Fn(&str, &str) + Send + Sync + 'static) {
     let _ = WARN.set(Box::new(warn));
 }
 
@@ -143,7 +144,7 @@ fn zone(gmt: bool) -> TimeZone {
 }
 
 /// Warns once if TZ names an unknown time zone. Must be called before local times are printed.
-pub(crate) fn warn_of_zone() {
+pub fn warn_of_zone() {
     static WARNED: OnceLock<()> = OnceLock::new();
     WARNED.get_or_init(|| {
         if let (Some(warn), Some(name)) = (WARN.get(), std::env::var_os("TZ"))
@@ -221,7 +222,10 @@ fn seconds_from(text: &str) -> Option<i128> {
 }
 
 /// Parses a duration, in nanoseconds.
-pub(crate) fn length_from(text: &str) -> Result<i128, String> {
+///
+/// # Errors
+/// If the text is not a duration.
+pub fn length_from(text: &str) -> Result<i128, String> {
     duration_from(text).ok_or_else(|| "expected a duration, for example 16ms".to_owned())
 }
 
@@ -259,7 +263,7 @@ fn duration_from(text: &str) -> Option<i128> {
 
 /// A clock offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Offset {
+pub enum Offset {
     /// Nanoseconds to add to the clock's times.
     Duration(i128),
     /// Time when the clock was 0, in nanoseconds since 1970.
@@ -268,7 +272,7 @@ pub(crate) enum Offset {
 
 impl Offset {
     /// Returns the offset for the clocks at a path.
-    pub(crate) fn for_path(self, path: &Path) -> ClockOffset {
+    pub fn for_path(self, path: &Path) -> ClockOffset {
         match self {
             Self::Duration(duration) => ClockOffset::new(path, duration),
             Self::Origin(origin) => ClockOffset::new(path, origin).of_origin(),
@@ -277,7 +281,10 @@ impl Offset {
 }
 
 /// Parses a clock offset: `-3s`, `+3s`, `3s`, or any time.
-pub(crate) fn clock_offset_from(text: &str) -> Result<Offset, String> {
+///
+/// # Errors
+/// If the text is neither a duration nor a time.
+pub fn clock_offset_from(text: &str) -> Result<Offset, String> {
     if let Some(duration) = text.trim().strip_prefix('-').and_then(duration_from) {
         return Ok(Offset::Duration(-duration));
     }
@@ -291,12 +298,18 @@ pub(crate) fn clock_offset_from(text: &str) -> Result<Offset, String> {
 }
 
 /// Parses a time, or a distance from the origin, in nanoseconds: `-3s`, `+3s`, `3s`, or any time.
-pub(crate) fn offset_from(text: &str) -> Result<i128, String> {
+///
+/// # Errors
+/// If the text is neither a duration nor a time.
+pub fn offset_from(text: &str) -> Result<i128, String> {
     clock_offset_from(text).map(|(Offset::Duration(offset) | Offset::Origin(offset))| offset)
 }
 
 /// Parses `BEGIN,END`, with or without brackets.
-pub(crate) fn range_from(text: &str) -> Result<(TimePoint, TimePoint), String> {
+///
+/// # Errors
+/// If one of the times is invalid.
+pub fn range_from(text: &str) -> Result<(TimePoint, TimePoint), String> {
     let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
     let Some((begin, end)) = inner.split_once(',') else {
         return Err(format!("expected two times with a comma between them, found `{text}`"));
@@ -306,7 +319,7 @@ pub(crate) fn range_from(text: &str) -> Result<(TimePoint, TimePoint), String> {
 }
 
 /// Formats a date and a time of day for display.
-pub(crate) fn show(nanoseconds: i128, gmt: bool) -> String {
+pub fn show(nanoseconds: i128, gmt: bool) -> String {
     if !gmt {
         warn_of_zone();
     }

@@ -1,35 +1,59 @@
-//! `trace_spans`: what happened from one event to another.
+//! Spans: what happened from one event to another.
 
-use std::collections::{HashMap, VecDeque};
-use std::ffi::CStr;
+use std::collections::HashMap;
+use std::io;
 use std::ops::ControlFlow;
 
-use ichnos::Selection;
-use ichnos::analysis::events::class::{EventForm, ViewerClass};
-use ichnos::analysis::events::event_place::EventPlace;
-use ichnos::analysis::events::keyed_spans::KeyedSpans;
-use ichnos::analysis::events::last_context::LastContext;
-use ichnos::analysis::events::nested_spans::NestedSpans;
-use ichnos::analysis::events::scheduling::{EventLocation, Scheduling};
-use ichnos::analysis::events::span_edge::SpanEdge;
-use ichnos::analysis::events::tracks::{TraceNumbers, TrackKind, track_id};
-use ichnos::model::cursor::BoxedCursor;
-use ichnos::model::event::StreamTable;
-use ichnos::model::{Event, Message};
+use ichnos_analysis::events::class::{EventForm, ViewerClass};
+use ichnos_analysis::events::event_place::EventPlace;
+use ichnos_analysis::events::keyed_spans::KeyedSpans;
+use ichnos_analysis::events::last_context::LastContext;
+use ichnos_analysis::events::nested_spans::NestedSpans;
+use ichnos_analysis::events::scheduling::{EventLocation, Scheduling};
+use ichnos_analysis::events::span_edge::SpanEdge;
+use ichnos_analysis::events::tracks::{TraceNumbers, TrackKind, track_id};
+use ichnos_model::cursor::BoxedCursor;
+use ichnos_model::event::StreamTable;
+use ichnos_model::{Event, Message};
+use ichnos_table::RecordRows;
+use ichnos_table::arrow_schema::DataType;
 
-use crate::duckdb::{CallArguments, ColumnType, Parameter};
-use crate::query::{PARAMETERS, Query};
-use crate::rows::{Cell, RowSource, SqlRow};
+use super::row_source::{RowColumns, RowSource, row_error};
+use crate::Selection;
+use crate::query::{QueryError, TraceQuery};
 
-/// Number of rows that are made at once.
+/// Number of events that are read at once.
 const AT_ONCE: usize = 4_096;
 
-/// The table.
-pub(crate) struct Spans;
+/// Columns.
+pub(super) const COLUMNS: RowColumns = &[
+    ("begin_ts", DataType::Int64),
+    ("end_ts", DataType::Int64),
+    ("duration", DataType::Int64),
+    ("name", DataType::Utf8),
+    ("category", DataType::Utf8),
+    ("nesting", DataType::Int64),
+    ("key", DataType::UInt64),
+    ("process", DataType::UInt64),
+    ("process_name", DataType::Utf8),
+    ("thread", DataType::UInt64),
+    ("thread_name", DataType::Utf8),
+    ("cpu", DataType::UInt64),
+    ("trace", DataType::Utf8),
+    ("is_complete", DataType::Boolean),
+];
+
+/// Makes the rows of spans as they end.
+pub(super) struct SpanRows {
+    merge: Option<BoxedCursor>,
+    is_started: bool,
+    selection: Selection,
+    pairs: Pairs,
+}
 
 /// Start of a span.
 #[derive(Debug)]
-struct OpenSpan {
+struct SpanBegin {
     begin: Option<i128>,
     name: String,
     category: String,
@@ -49,14 +73,6 @@ struct SpanStream {
     context: LastContext,
 }
 
-/// Progress.
-pub(crate) struct State {
-    merge: Option<BoxedCursor>,
-    is_started: bool,
-    selection: Selection,
-    pairs: Pairs,
-}
-
 /// Open spans, and all that is needed to place events.
 #[derive(Default)]
 struct Pairs {
@@ -66,72 +82,51 @@ struct Pairs {
     paths: Vec<String>,
     scheduling: Scheduling,
     name: String,
-    nested: NestedSpans<OpenSpan>,
-    keyed: KeyedSpans<OpenSpan>,
+    nested: NestedSpans<SpanBegin>,
+    keyed: KeyedSpans<SpanBegin>,
     /// Number of open spans of each track.
     depths: HashMap<u64, u32>,
 }
 
-impl RowSource for Spans {
-    const NAME: &'static CStr = c"trace_spans";
-    const PARAMETERS: &'static [Parameter] = PARAMETERS;
-    const COLUMNS: &'static [(&'static str, ColumnType)] = &[
-        ("begin_ts", ColumnType::Int64),
-        ("end_ts", ColumnType::Int64),
-        ("duration", ColumnType::Int64),
-        ("name", ColumnType::Text),
-        ("category", ColumnType::Text),
-        ("nesting", ColumnType::Int64),
-        ("key", ColumnType::UInt64),
-        ("process", ColumnType::UInt64),
-        ("process_name", ColumnType::Text),
-        ("thread", ColumnType::UInt64),
-        ("thread_name", ColumnType::Text),
-        ("cpu", ColumnType::UInt64),
-        ("trace", ColumnType::Text),
-        ("is_complete", ColumnType::Boolean),
-    ];
-    type Call = Query;
-    type State = State;
-
-    fn bind(arguments: &CallArguments) -> Result<Query, String> {
-        Query::new(arguments)
-    }
-
-    fn start(query: &Query, _: &[usize]) -> Result<State, String> {
-        Ok(State {
+impl SpanRows {
+    pub(super) fn new(query: &TraceQuery) -> Result<Self, QueryError> {
+        Ok(Self {
             merge: Some(query.merged()?),
             is_started: false,
-            selection: query.selection.clone(),
+            selection: query.selection().clone(),
             pairs: Pairs::default(),
         })
     }
+}
 
-    fn read(_: &Query, state: &mut State, rows: &mut VecDeque<SqlRow>) -> Result<bool, String> {
-        let State { merge: place, is_started, selection, pairs } = state;
+impl RowSource for SpanRows {
+    fn read(&mut self, _: &TraceQuery, rows: &mut RecordRows) -> Result<bool, QueryError> {
+        let Self { merge: place, is_started, selection, pairs } = self;
         let Some(merge) = place else { return Ok(false) };
-        let most = rows.len() + AT_ONCE;
+        let (mut left, mut added) = (AT_ONCE, Ok(()));
         let goes_on = !*is_started || merge.next_head().is_some();
         *is_started = true;
         let mut take = |message: &Message<'_>| {
             if let Message::Event(event) = message
                 && selection.wants_event(event)
             {
-                pairs.event(event, rows);
+                added = pairs.event(event, rows);
             }
-            if rows.len() >= most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            left -= 1;
+            if left == 0 || added.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        if goes_on && merge.drain_all(&mut take) {
-            return Ok(true);
+        let is_more = goes_on && merge.drain_all(&mut take);
+        added.map_err(row_error)?;
+        if !is_more {
+            *place = None;
+            pairs.finish(rows).map_err(row_error)?;
         }
-        *place = None;
-        pairs.finish(rows);
-        Ok(false)
+        Ok(is_more)
     }
 }
 
 impl Pairs {
-    fn event(&mut self, event: &Event<'_>, rows: &mut VecDeque<SqlRow>) {
+    fn event(&mut self, event: &Event<'_>, rows: &mut RecordRows) -> io::Result<()> {
         let Self { streams, traces, paths, scheduling, name, .. } = self;
         if !streams.has(event.stream) {
             let trace = traces.number(event.stream);
@@ -141,41 +136,49 @@ impl Pairs {
             }
             streams.insert(event.stream, SpanStream { trace, context: LastContext::default() }, || ());
         }
-        let Some((stream, (), classes)) = streams.get_mut(event.stream) else { return };
+        let Some((stream, (), classes)) = streams.get_mut(event.stream) else { return Ok(()) };
         let class = classes.for_event(event, || ViewerClass::from_event(event));
         let trace = stream.trace;
         let location = scheduling.locate(trace, class, event, (&mut stream.context, name));
-        let found = SpanEvent { event, class, location: &location, trace };
-        let mut spans =
-            Open { nested: &mut self.nested, keyed: &mut self.keyed, depths: &mut self.depths, paths, rows };
-        spans.event(&found);
+        let found = SpanPoint { event, class, location: &location, trace };
+        let mut spans = SpanEnds {
+            nested: &mut self.nested,
+            keyed: &mut self.keyed,
+            depths: &mut self.depths,
+            paths,
+            rows,
+        };
+        spans.event(&found)?;
         if let Some(ended) = scheduling.ended_thread(trace, event, class) {
             let track = track(event.stream.key, &ended, trace);
-            spans.end_all(track);
+            spans.end_all(track)?;
         }
         scheduling.observe(trace, event, class);
+        Ok(())
     }
 
     /// Adds the spans that never ended.
-    fn finish(&mut self, rows: &mut VecDeque<SqlRow>) {
+    fn finish(&mut self, rows: &mut RecordRows) -> io::Result<()> {
         let paths = &self.paths;
-        rows.extend(self.nested.take_all().map(|span| row(&span, None, false, paths)));
-        rows.extend(std::mem::take(&mut self.keyed).values().map(|span| row(span, None, false, paths)));
+        for span in self.nested.take_all() {
+            add(&span, None, false, paths, rows)?;
+        }
+        std::mem::take(&mut self.keyed).values().try_for_each(|span| add(span, None, false, paths, rows))
     }
 }
 
 /// Event with its class and place.
-struct SpanEvent<'s, 'e> {
+struct SpanPoint<'s, 'e> {
     event: &'s Event<'e>,
     class: &'s ViewerClass,
     location: &'s EventLocation<'s>,
     trace: u32,
 }
 
-impl SpanEvent<'_, '_> {
-    fn span(&self, nesting: u32, key: Option<u64>) -> OpenSpan {
+impl SpanPoint<'_, '_> {
+    fn span(&self, nesting: u32, key: Option<u64>) -> SpanBegin {
         let EventPlace { process, process_name, thread, thread_name, processor } = self.location.place;
-        OpenSpan {
+        SpanBegin {
             begin: self.event.nanoseconds(),
             name: self.location.own_name.unwrap_or(&self.class.name).to_owned(),
             category: self.class.category.clone(),
@@ -192,50 +195,51 @@ impl SpanEvent<'_, '_> {
 }
 
 /// Open spans, and the rows of ended spans.
-struct Open<'o> {
-    nested: &'o mut NestedSpans<OpenSpan>,
-    keyed: &'o mut KeyedSpans<OpenSpan>,
+struct SpanEnds<'o> {
+    nested: &'o mut NestedSpans<SpanBegin>,
+    keyed: &'o mut KeyedSpans<SpanBegin>,
     depths: &'o mut HashMap<u64, u32>,
     paths: &'o [String],
-    rows: &'o mut VecDeque<SqlRow>,
+    rows: &'o mut RecordRows,
 }
 
-impl Open<'_> {
-    fn event(&mut self, found: &SpanEvent<'_, '_>) {
-        let SpanEvent { event, class, location, trace } = found;
+impl SpanEnds<'_> {
+    fn event(&mut self, found: &SpanPoint<'_, '_>) -> io::Result<()> {
+        let SpanPoint { event, class, location, trace } = found;
         let edge = class.edge(location.own_name);
         let track = track(event.stream.key, &location.place, *trace);
         let now = event.nanoseconds();
         match class.form_of(event) {
             EventForm::Begin => self.begin(track, edge, found),
-            EventForm::End => self.end(track, edge, now),
+            EventForm::End => self.end(track, edge, now)?,
             EventForm::Frame => {
-                self.end(track, edge, now);
+                self.end(track, edge, now)?;
                 self.begin(track, edge, found);
             }
             EventForm::KeyedBegin => {
                 let key = class.span_key(event, *trace);
                 if let Some(lost) = self.keyed.begin(key, edge, found.span(0, Some(class.key(event)))) {
-                    self.rows.push_back(row(&lost, None, false, self.paths));
+                    add(&lost, None, false, self.paths, self.rows)?;
                 }
             }
             EventForm::KeyedEnd => {
                 let key = class.span_key(event, *trace);
                 if let Some(span) = self.keyed.end(key, edge, |_| None) {
-                    self.rows.push_back(row(&span, now, true, self.paths));
+                    add(&span, now, true, self.paths, self.rows)?;
                 }
             }
             EventForm::Complete => {
                 let nesting = self.depths.get(&track).copied().unwrap_or(0);
                 let span = found.span(nesting, None);
                 let end = now.zip(class.duration(event)).map(|(begin, length)| begin + i128::from(length));
-                self.rows.push_back(row(&span, end, true, self.paths));
+                add(&span, end, true, self.paths, self.rows)?;
             }
             _ => {}
         }
+        Ok(())
     }
 
-    fn begin(&mut self, track: u64, edge: SpanEdge, found: &SpanEvent<'_, '_>) {
+    fn begin(&mut self, track: u64, edge: SpanEdge, found: &SpanPoint<'_, '_>) {
         let depth = self.depths.get(&track).copied().unwrap_or(0);
         if self.nested.begin(track, edge, found.span(depth, None)) > 1 {
             // All spans were forgotten.
@@ -244,23 +248,35 @@ impl Open<'_> {
         self.depths.insert(track, depth + 1);
     }
 
-    fn end(&mut self, track: u64, edge: SpanEdge, now: Option<i128>) {
+    fn end(&mut self, track: u64, edge: SpanEdge, now: Option<i128>) -> io::Result<()> {
         let Self { nested, depths, paths, rows, .. } = self;
         // Spans within lost their ends.
-        let ended = nested.end(track, edge, |lost| rows.push_back(row(&lost, now, false, paths)));
-        let Some(span) = ended else { return };
+        let mut added = Ok(());
+        let ended = nested.end(track, edge, |lost| {
+            if added.is_ok() {
+                added = add(&lost, now, false, paths, rows);
+            }
+        });
+        added?;
+        let Some(span) = ended else { return Ok(()) };
         if span.nesting == 0 {
             depths.remove(&track);
         } else {
             depths.insert(track, span.nesting);
         }
-        rows.push_back(row(&span, now, true, paths));
+        add(&span, now, true, paths, rows)
     }
 
-    fn end_all(&mut self, track: u64) {
+    fn end_all(&mut self, track: u64) -> io::Result<()> {
         let Self { nested, depths, paths, rows, .. } = self;
-        nested.end_all(track, |lost| rows.push_back(row(&lost, None, false, paths)));
+        let mut added = Ok(());
+        nested.end_all(track, |lost| {
+            if added.is_ok() {
+                added = add(&lost, None, false, paths, rows);
+            }
+        });
         depths.remove(&track);
+        added
     }
 }
 
@@ -276,9 +292,15 @@ fn track(stream: u32, place: &EventPlace<'_>, trace: u32) -> u64 {
     track_id(kind, numbers)
 }
 
-fn row(span: &OpenSpan, end: Option<i128>, is_complete: bool, paths: &[String]) -> SqlRow {
+fn add(
+    span: &SpanBegin,
+    end: Option<i128>,
+    is_complete: bool,
+    paths: &[String],
+    rows: &mut RecordRows,
+) -> io::Result<()> {
     let duration = span.begin.zip(end).map(|(begin, end)| end - begin);
-    vec![
+    let row = [
         span.begin.into(),
         end.into(),
         duration.into(),
@@ -291,7 +313,8 @@ fn row(span: &OpenSpan, end: Option<i128>, is_complete: bool, paths: &[String]) 
         span.thread.into(),
         span.thread_name.as_deref().into(),
         span.processor.into(),
-        paths.get(span.trace as usize).map_or(Cell::Null, |path| path.as_str().into()),
+        paths.get(span.trace as usize).map(String::as_str).into(),
         is_complete.into(),
-    ]
+    ];
+    rows.add(&row)
 }

@@ -8,29 +8,32 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::exit::Failure;
-use crate::suggestions::{alternatives, did_you_mean};
+use super::QueryError;
+use super::suggestions::{alternatives, did_you_mean};
 
 /// Maximum file size in bytes.
 const LONGEST: u64 = 16 << 20;
 
 /// A value with its position.
-pub(crate) type TomlValue<'i> = Spanned<DeValue<'i>>;
+pub type TomlValue<'i> = Spanned<DeValue<'i>>;
 
 /// Text of a TOML file.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct TomlText {
+pub struct TomlText {
     /// File name for messages.
     shown: String,
-    pub(crate) text: String,
+    text: String,
 }
 
 impl TomlText {
     /// Reads a file. `what` is the plural name of its kind, for errors.
-    pub(crate) fn read(path: &Path, what: &str) -> Result<Self, Failure> {
+    ///
+    /// # Errors
+    /// If it cannot be read, is too long, or is not UTF-8.
+    pub fn read(path: &Path, what: &str) -> Result<Self, QueryError> {
         let shown = path.display().to_string();
         let failed =
-            |error: &dyn std::fmt::Display| Failure::new(format!("{shown}: cannot be read: {error}"));
+            |error: &dyn std::fmt::Display| QueryError::new(format!("{shown}: cannot be read: {error}"));
         let mut bytes = Vec::new();
         let file = File::open(path).map_err(|error| failed(&error))?;
         file.take(LONGEST + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
@@ -39,23 +42,29 @@ impl TomlText {
         }
         let text = String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
-            Failure::new(format!("{shown}: byte {at}: expected text in UTF-8"))
+            QueryError::new(format!("{shown}: byte {at}: expected text in UTF-8"))
         })?;
         Ok(Self { shown, text })
     }
 
     /// Parses the text.
-    pub(crate) fn parse(&self) -> Result<Spanned<DeTable<'_>>, Failure> {
+    ///
+    /// # Errors
+    /// If it is not TOML.
+    pub fn parse(&self) -> Result<Spanned<DeTable<'_>>, QueryError> {
         DeTable::parse(&self.text)
             .map_err(|error| self.failure(error.span().unwrap_or_default().start, error.message()))
     }
 
-    /// Returns the tables `[[name]]`. There must be at least one.
-    pub(crate) fn tables<'t, 'i>(
+    /// Returns the tables `[[name]]`.
+    ///
+    /// # Errors
+    /// If there are none.
+    pub fn tables<'t, 'i>(
         &self,
         table: &'t DeTable<'i>,
         name: &str,
-    ) -> Result<Vec<&'t TomlValue<'i>>, Failure> {
+    ) -> Result<Vec<&'t TomlValue<'i>>, QueryError> {
         let Some(value) = table.get(name) else {
             return Err(self.failure(0, &format!("expected at least one table `[[{name}]]`, found none")));
         };
@@ -66,20 +75,25 @@ impl TomlText {
     }
 
     /// Returns the position of a byte as `FILE:LINE:COLUMN`.
-    pub(crate) fn place(&self, at: usize) -> String {
+    #[must_use]
+    pub fn place(&self, at: usize) -> String {
         let before = self.text.get(..at).unwrap_or_default();
         let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
         format!("{}:{}:{column}", self.shown, self.line(at))
     }
 
     /// Returns the line number of a byte, from 1.
-    pub(crate) fn line(&self, at: usize) -> usize {
+    #[must_use]
+    pub fn line(&self, at: usize) -> usize {
         let before = self.text.get(..at).unwrap_or_default();
         before.bytes().filter(|byte| *byte == b'\n').count() + 1
     }
 
     /// Checks that all keys in a table are known.
-    pub(crate) fn check_keys(&self, table: &DeTable<'_>, known: &[&str]) -> Result<(), Failure> {
+    ///
+    /// # Errors
+    /// If one is not.
+    pub fn check_keys(&self, table: &DeTable<'_>, known: &[&str]) -> Result<(), QueryError> {
         let unknown = table.keys().filter(|key| !known.contains(&&**key.get_ref()));
         // Tables are sorted by name. The error must name the first key in the file.
         let Some(key) = unknown.min_by_key(|key| key.span().start) else { return Ok(()) };
@@ -90,7 +104,8 @@ impl TomlText {
     }
 
     /// Returns the error for a value with the wrong type.
-    pub(crate) fn wrong(&self, value: &TomlValue<'_>, expected: &str) -> Failure {
+    #[must_use]
+    pub fn wrong(&self, value: &TomlValue<'_>, expected: &str) -> QueryError {
         let kind = value.get_ref().type_str();
         let Range { start, end } = value.span();
         let text = self.text.get(start..end).filter(|text| text.len() <= 60 && !text.contains('\n'));
@@ -102,7 +117,8 @@ impl TomlText {
     }
 
     /// Returns an error with the position of a byte.
-    pub(crate) fn failure(&self, at: usize, what: &str) -> Failure {
-        Failure::new(format!("{}: {what}", self.place(at)))
+    #[must_use]
+    pub fn failure(&self, at: usize, what: &str) -> QueryError {
+        QueryError::new(format!("{}: {what}", self.place(at)))
     }
 }

@@ -1,0 +1,330 @@
+//! Opened traces, and the selection of their events.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use globset::Glob;
+use ichnos_filter::{Expression, Filter};
+use ichnos_model::cursor::{BoxedCursor, ExcludedClasses};
+use ichnos_model::running_thread::{self, RunningParts};
+use ichnos_model::{Cursor as _, DataStream, OpenedTrace, Window};
+
+use super::time::{Offset, clock_offset_from};
+use super::{EventMap, Patterns, QueryError, TimeBounds, TimePoint, intersection};
+use crate::{ClockOffset, OpenOptions, Selection, Session};
+
+/// Names in an expression that need the running thread.
+const RUNNING: [&str; 8] = ["thread", "thread_name", "tid", "comm", "procname", "resource", "process", "pid"];
+
+/// Maximum number of problems in an error.
+const SHOWN: usize = 20;
+
+/// What a user wrote to select events. Times without a zone are in UTC, because answers must not depend on the machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct QueryTexts {
+    /// Paths of traces.
+    pub paths: Vec<PathBuf>,
+    /// Names of events, with `*`, `?`, `[a-z]` and `{a,b}`. Empty for all.
+    pub events: Vec<String>,
+    /// Expression that is true for selected events.
+    pub filter: Option<String>,
+    /// First selected time.
+    pub begin: Option<String>,
+    /// Last selected time.
+    pub end: Option<String>,
+    /// Clock offsets: `TIME` for all clocks, or `PATH=TIME` for those at a path, which can be a pattern.
+    pub offsets: Vec<String>,
+    /// Files of event maps.
+    pub maps: Vec<PathBuf>,
+}
+
+/// Opened traces, and the selection of their events.
+pub struct TraceQuery {
+    texts: QueryTexts,
+    session: Session,
+    selection: Selection,
+    filter: Option<Filter>,
+    map: Option<Arc<EventMap>>,
+    window: Window,
+    /// Classes without selected events, by trace and data stream.
+    excluded: Vec<Vec<Option<Arc<ExcludedClasses>>>>,
+}
+
+/// Data stream of a query.
+#[derive(Clone)]
+pub struct StreamPart<'s> {
+    /// Trace.
+    pub trace: &'s dyn OpenedTrace,
+    /// Index of the trace.
+    pub number: usize,
+    /// Index of the data stream in the trace.
+    pub index: usize,
+    /// Data stream.
+    pub stream: Arc<DataStream>,
+}
+
+impl std::fmt::Debug for StreamPart<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StreamPart")
+            .field("number", &self.number)
+            .field("index", &self.index)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for TraceQuery {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TraceQuery").field("texts", &self.texts).finish_non_exhaustive()
+    }
+}
+
+impl QueryTexts {
+    /// Selects all events of the traces at paths.
+    pub fn new(paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        Self { paths: paths.into_iter().collect(), ..Self::default() }
+    }
+
+    /// Returns the texts without those that select events: the same traces with the same times and meanings.
+    #[must_use]
+    pub fn without_selection(self) -> Self {
+        Self { paths: self.paths, offsets: self.offsets, maps: self.maps, ..Self::default() }
+    }
+
+    fn expression(&self) -> Result<Option<Expression>, QueryError> {
+        let parsed = self.filter.as_deref().map(Expression::parse).transpose();
+        parsed.map_err(|error| QueryError::of_filter(&error, "filter"))
+    }
+
+    fn open(&self, map: Option<&Arc<EventMap>>, running: RunningParts) -> Result<Session, QueryError> {
+        let mut options = OpenOptions::default();
+        options.require_all = true;
+        options.running = running;
+        options.read.class_map = map.map(|map| map.class_map());
+        for text in &self.offsets {
+            self.add_offset(text, &mut options)?;
+        }
+        Ok(crate::open(&self.paths, &options)?)
+    }
+
+    fn add_offset(&self, text: &str, options: &mut OpenOptions) -> Result<(), QueryError> {
+        let failure = |what: String| QueryError::new(format!("offset: {what}"));
+        let Some((path, time)) = text.rsplit_once('=') else {
+            let offset = clock_offset_from(text).map_err(failure)?;
+            options.clock_offsets.extend(self.paths.iter().map(|path| offset.for_path(path)));
+            return Ok(());
+        };
+        let pattern =
+            Glob::new(path).map_err(|error| failure(format!("invalid pattern `{path}`: {error}")))?;
+        let offset = clock_offset_from(time).map_err(failure)?;
+        let found = path_offsets(&pattern, offset, self.paths.iter().map(PathBuf::as_path));
+        if found.is_empty() {
+            return Err(failure(format!("no path matches `{path}`")));
+        }
+        options.clock_offsets.extend(found);
+        Ok(())
+    }
+}
+
+/// Returns the clock offset of each path that a pattern matches. Without a match, the pattern itself, if it is inside one
+/// of the paths. Empty if it matches nothing.
+pub fn path_offsets<'p>(
+    pattern: &Glob,
+    offset: Offset,
+    paths: impl Iterator<Item = &'p Path> + Clone,
+) -> Vec<ClockOffset> {
+    let glob = pattern.compile_matcher();
+    let named = paths.clone().filter(|path| glob.is_match(path) || path.as_os_str() == pattern.glob());
+    let mut found: Vec<ClockOffset> = named.map(|path| offset.for_path(path)).collect();
+    let inner = Path::new(pattern.glob());
+    if found.is_empty() && paths.into_iter().any(|path| inner.starts_with(path)) {
+        found.push(offset.for_path(inner));
+    }
+    found
+}
+
+impl TraceQuery {
+    /// Opens the traces and selects events. Threads that processors run are added to events as `running` says.
+    ///
+    /// # Errors
+    /// If a text is invalid, or a trace cannot be read.
+    pub fn open(texts: QueryTexts, running: RunningParts) -> Result<Self, QueryError> {
+        let query = Self::open_readable(texts, running)?;
+        // Otherwise an answer could silently lack a trace.
+        match query.session.refused().first() {
+            None => Ok(query),
+            Some(trace) => {
+                let problems = trace.diagnostics.iter().take(SHOWN).map(ToString::to_string);
+                let problems: Vec<String> = problems.collect();
+                Err(QueryError::new(format!(
+                    "{}: the trace cannot be read: {}",
+                    trace.path,
+                    problems.join("; ")
+                )))
+            }
+        }
+    }
+
+    /// Opens the traces that can be read, if there are any, and selects events.
+    ///
+    /// # Errors
+    /// If a text is invalid, or no trace can be read.
+    pub fn open_readable(texts: QueryTexts, running: RunningParts) -> Result<Self, QueryError> {
+        let events = Patterns::new(&texts.events, "event")?;
+        let expression = texts.expression()?;
+        let begin = time(texts.begin.as_deref(), "begin")?;
+        let end = time(texts.end.as_deref(), "end")?;
+        let map = if texts.maps.is_empty() { None } else { Some(Arc::new(EventMap::read(&texts.maps)?)) };
+        let session = texts.open(map.as_ref(), running)?;
+        let bounds = TimeBounds::default();
+        let resolve = |point: TimePoint| bounds.resolve(point, &session, true);
+        let at = |point: Option<TimePoint>, name: &str| {
+            point.map(resolve).transpose().map_err(|error| QueryError::new(format!("{name}: {error}")))
+        };
+        let mut window = Window { begin: at(begin, "begin")?, end: at(end, "end")? };
+        let mut selection = Selection::default();
+        if let Some(events) = events {
+            selection = selection.events(move |name| events.matches(name));
+        }
+        let mut filter = None;
+        if let Some(expression) = expression {
+            let time = |text: &str| resolve(text.parse::<TimePoint>().map_err(|error| error.to_string())?);
+            let found = session.filter(&expression, &time);
+            let found = found.map_err(|error| QueryError::of_filter(&error, "filter"))?;
+            window = intersection(window, found.window());
+            selection = selection.filter(&found);
+            filter = Some(found);
+        }
+        let excluded = excluded(&session, &selection);
+        Ok(Self { texts, session, selection, filter, map, window, excluded })
+    }
+
+    /// Opens the traces again without the parts of running threads that neither the columns with these names nor the
+    /// filter need. `None` if that makes no difference.
+    ///
+    /// # Errors
+    /// As for [`Self::open`].
+    pub fn without_running<'n>(
+        &self,
+        mut columns: impl Iterator<Item = &'n str>,
+    ) -> Result<Option<Self>, QueryError> {
+        let mut classes = self.session.traces().iter().flat_map(|trace| &trace.trace().class.data_streams);
+        let is_needed = |name: &str| matches!(name, "process" | "thread") || name.starts_with("resource.");
+        if !classes.any(running_thread::is_in) || columns.any(is_needed) {
+            return Ok(None);
+        }
+        let expression = self.texts.expression()?;
+        if expression.is_some_and(|expression| RUNNING.iter().any(|name| expression.mentions(name))) {
+            return Ok(None);
+        }
+        Self::open(self.texts.clone(), RunningParts::Nothing).map(Some)
+    }
+
+    /// Returns the texts.
+    #[must_use]
+    pub fn texts(&self) -> &QueryTexts {
+        &self.texts
+    }
+
+    /// Returns the opened traces.
+    #[must_use]
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Returns the selection of events.
+    #[must_use]
+    pub fn selection(&self) -> &Selection {
+        &self.selection
+    }
+
+    /// Returns the time window that contains the selection.
+    #[must_use]
+    pub fn window(&self) -> Window {
+        self.window
+    }
+
+    /// Returns messages about rules of the event maps that do not fit the events.
+    #[must_use]
+    pub fn map_problems(&self) -> Vec<String> {
+        self.map.as_ref().map(|map| map.problems()).unwrap_or_default()
+    }
+
+    /// Returns all data streams.
+    #[must_use]
+    pub fn streams(&self) -> Vec<StreamPart<'_>> {
+        let traces = self.session.traces().iter().enumerate();
+        let all = traces.flat_map(|(number, trace)| {
+            let streams = trace.data_streams().into_iter().enumerate();
+            streams.map(move |(index, stream)| StreamPart { trace: trace.as_ref(), number, index, stream })
+        });
+        all.collect()
+    }
+
+    /// Returns the messages of a data stream or of some of its packets, without some events that are not selected. `None`
+    /// if the packets cannot be read alone.
+    #[must_use]
+    pub fn cursor(&self, trace: usize, index: usize, packets: Option<Range<u64>>) -> Option<BoxedCursor> {
+        let excluded = self.excluded.get(trace).and_then(|streams| streams.get(index));
+        let trace = self.session.traces().get(trace)?;
+        let mut cursor = match packets {
+            Some(packets) => trace.packet_cursor(index, self.window, packets)?,
+            None => trace.cursor(index, self.window)?,
+        };
+        if let Some(Some(excluded)) = excluded {
+            cursor.exclude(excluded);
+        }
+        Some(cursor)
+    }
+
+    /// Returns the messages of all data streams, merged by time, without some events that are not selected.
+    ///
+    /// # Errors
+    /// If clocks are not correlated: see [`Session::reader`].
+    pub fn merged(&self) -> Result<BoxedCursor, QueryError> {
+        let reader = self.selection.reader(&self.session, self.window)?;
+        Ok(reader.cursor().boxed())
+    }
+
+    /// Checks the names in the filter again, after all classes were found.
+    ///
+    /// # Errors
+    /// If no class has a name, or its type does not fit.
+    pub fn review(&self) -> Result<(), QueryError> {
+        let Some(filter) = &self.filter else { return Ok(()) };
+        let warnings = filter.review().map_err(|error| QueryError::of_filter(&error, "filter"))?;
+        match warnings.iter().find(|warning| warning.unknown.is_some()) {
+            Some(warning) => Err(QueryError::new(format!("filter: {}", warning.message))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Returns the classes without selected events, by trace and data stream. Data streams of a class share them.
+fn excluded(session: &Session, selection: &Selection) -> Vec<Vec<Option<Arc<ExcludedClasses>>>> {
+    if selection.wants_all_events() {
+        return Vec::new();
+    }
+    let mut known = HashMap::new();
+    let mut of_stream = |stream: &DataStream| {
+        let class = (std::ptr::from_ref(&*stream.trace).addr(), stream.class_index);
+        let find = || {
+            let classes = stream.plans().event_records.iter();
+            let by_name = ExcludedClasses::new(classes.map(|plans| !selection.wants_class(&plans.class)));
+            by_name.map(Arc::new).or_else(|| selection.excluded_by_filter(stream))
+        };
+        known.entry(class).or_insert_with(find).clone()
+    };
+    session
+        .traces()
+        .iter()
+        .map(|trace| trace.data_streams().iter().map(|stream| of_stream(stream)).collect())
+        .collect()
+}
+
+fn time(text: Option<&str>, name: &str) -> Result<Option<TimePoint>, QueryError> {
+    let parsed = text.map(str::parse).transpose();
+    parsed.map_err(|error: super::time::TimeError| QueryError::new(format!("{name}: {error}")))
+}

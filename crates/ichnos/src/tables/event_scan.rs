@@ -1,0 +1,342 @@
+//! Reads events as rows.
+
+use std::collections::HashMap;
+use std::io;
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ichnos_model::cursor::{BoxedCursor, MessageKind};
+use ichnos_model::event::EventCounts;
+use ichnos_model::{Cursor as _, Message};
+use ichnos_table::{OrderedBatches, Projection, TableBatch, TableOptions, TablePlan};
+
+use super::EventColumn;
+use super::log_texts::{LogReader, LogTexts};
+use crate::Selection;
+use crate::query::{QueryError, TraceQuery};
+
+/// Number of events that are counted at once.
+const COUNTED: u32 = 1 << 20;
+
+/// Maximum number of classes whose columns are kept in a reader.
+const MOST_PLANS: usize = 1_024;
+
+/// Approximate size of a part of a data stream, in bytes.
+const PART: u64 = 4 << 20;
+
+/// Part of the events that one thread reads.
+#[derive(Clone, Debug)]
+struct ScanUnit {
+    trace: usize,
+    stream: usize,
+    /// Packets, `None` for the whole data stream.
+    packets: Option<Range<u64>>,
+}
+
+/// Divides all data streams into parts of some packets, where packets can be read alone.
+fn units(query: &TraceQuery) -> Vec<ScanUnit> {
+    let mut units = Vec::new();
+    for (number, trace) in query.session().traces().iter().enumerate() {
+        let mut stream = 0;
+        trace.for_each_stream(&mut |summary| {
+            let each = summary.bytes.checked_div(summary.packets).unwrap_or(0).max(1);
+            let count = (PART / each).max(1);
+            let unit = |packets| ScanUnit { trace: number, stream, packets };
+            let first = 0..count.min(summary.packets);
+            if summary.packets > count && query.cursor(number, stream, Some(first)).is_some() {
+                let begins = (0..summary.packets).step_by(usize::try_from(count).unwrap_or(usize::MAX));
+                units.extend(begins.map(|begin| unit(Some(begin..(begin + count).min(summary.packets)))));
+            } else {
+                units.push(unit(None));
+            }
+            stream += 1;
+        });
+    }
+    units
+}
+
+/// Run over the events of a query, shared by its readers.
+#[derive(Debug)]
+pub struct EventScan {
+    /// Query to read, without running threads if they are not needed.
+    query: Arc<TraceQuery>,
+    units: Vec<ScanUnit>,
+    next: AtomicUsize,
+    /// Wanted columns.
+    columns: Vec<Option<EventColumn>>,
+    options: TableOptions,
+    /// `true` if a column is of the log line.
+    has_log: bool,
+}
+
+/// Rows or counted events.
+#[derive(Debug)]
+pub enum ReadBlock {
+    /// Number of events, for a scan without columns.
+    Count(u64),
+    /// Rows with values.
+    Rows(ReadRows),
+}
+
+/// Rows in the order of the events in their data stream.
+#[derive(Debug, Default)]
+pub struct ReadRows {
+    parts: Vec<BlockPart>,
+    rows: usize,
+    /// Path of the trace.
+    path: Arc<str>,
+    log: LogTexts,
+}
+
+/// Rows of one class.
+#[derive(Debug)]
+pub struct BlockPart {
+    /// Values.
+    pub batch: TableBatch,
+    /// Index of each row among all rows of the block, sorted.
+    pub rows: Vec<u32>,
+    /// Column in the batch for each column of the scan.
+    pub columns: Arc<[Option<usize>]>,
+}
+
+/// Reads a part of the events after the other, on one thread.
+pub struct EventReader {
+    cursor: Option<BoxedCursor>,
+    /// Path of the trace that is read.
+    path: Arc<str>,
+    log: LogReader,
+    /// `true` if the current message was read.
+    is_started: bool,
+    selection: Selection,
+    batches: OrderedBatches,
+    plans: HashMap<usize, (Arc<TablePlan>, Arc<[Option<usize>]>)>,
+}
+
+impl std::fmt::Debug for EventReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EventReader").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl EventScan {
+    /// Starts a run that returns some columns. `None` is a column whose values do not matter.
+    ///
+    /// # Errors
+    /// If the traces cannot be opened again.
+    pub fn new(
+        query: &Arc<TraceQuery>,
+        columns: Vec<Option<EventColumn>>,
+        options: &TableOptions,
+    ) -> Result<Self, QueryError> {
+        let fields = columns.iter().flatten().filter_map(|column| match column {
+            EventColumn::Field(column) => Some(column),
+            _ => None,
+        });
+        let names: Vec<&str> =
+            fields.flat_map(|column| column.spellings.iter().map(String::as_str)).collect();
+        let query = query.without_running(names.iter().copied())?.map_or_else(|| Arc::clone(query), Arc::new);
+        let options = options.clone().with_columns(Projection::exact(names.iter().copied()));
+        let has_log = columns.iter().flatten().any(EventColumn::is_of_log);
+        let units = units(&query);
+        Ok(Self { query, units, next: AtomicUsize::new(0), columns, options, has_log })
+    }
+
+    /// Returns the number of readers that can read at once.
+    #[must_use]
+    pub fn most_readers(&self) -> usize {
+        self.units.len()
+    }
+
+    /// Returns the columns.
+    #[must_use]
+    pub fn columns(&self) -> &[Option<EventColumn>] {
+        &self.columns
+    }
+
+    /// Returns `true` if no value matters.
+    fn only_counts(&self) -> bool {
+        self.columns.iter().all(Option::is_none)
+    }
+}
+
+impl ReadRows {
+    /// Returns the number of rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Returns `true` without rows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// Returns the rows of each class.
+    #[must_use]
+    pub fn parts(&self) -> &[BlockPart] {
+        &self.parts
+    }
+
+    /// Returns the path of the trace.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Returns the log level of a row, if a column of the scan needs it.
+    #[must_use]
+    pub fn level(&self, row: usize) -> Option<&'static str> {
+        self.log.level(row)
+    }
+
+    /// Returns the log message of a row, if a column of the scan needs it.
+    #[must_use]
+    pub fn message(&self, row: usize) -> Option<&str> {
+        self.log.message(row)
+    }
+}
+
+impl EventReader {
+    /// Starts a reader, which takes parts that no other reader of the scan takes.
+    #[must_use]
+    pub fn new(scan: &EventScan) -> Self {
+        let streams: Vec<_> = scan.query.streams().into_iter().map(|part| part.stream).collect();
+        Self {
+            cursor: None,
+            path: Arc::default(),
+            log: LogReader::default(),
+            is_started: false,
+            selection: scan.query.selection().clone(),
+            batches: OrderedBatches::new(&streams, scan.options.clone()),
+            plans: HashMap::new(),
+        }
+    }
+
+    /// Returns the next rows, which are not empty. `None` at the end.
+    ///
+    /// # Errors
+    /// If the rows do not form a batch, which would be a bug.
+    pub fn read(&mut self, scan: &EventScan) -> io::Result<Option<ReadBlock>> {
+        loop {
+            if self.cursor.is_none() && !self.next_unit(scan) {
+                return Ok(None);
+            }
+            if scan.only_counts() {
+                let count = self.count();
+                if count > 0 {
+                    return Ok(Some(ReadBlock::Count(count)));
+                }
+            } else {
+                let rows = self.read_rows(scan)?;
+                if rows.rows > 0 {
+                    return Ok(Some(ReadBlock::Rows(rows)));
+                }
+            }
+        }
+    }
+
+    /// Starts with the next unit. Returns `false` after the last one.
+    fn next_unit(&mut self, scan: &EventScan) -> bool {
+        while let Some(unit) = scan.units.get(scan.next.fetch_add(1, Ordering::Relaxed)) {
+            self.cursor = scan.query.cursor(unit.trace, unit.stream, unit.packets.clone());
+            let trace = scan.query.session().traces().get(unit.trace);
+            self.path = trace.map(|trace| trace.path().into()).unwrap_or_default();
+            self.is_started = false;
+            if self.cursor.is_some() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Counts some events.
+    fn count(&mut self) -> u64 {
+        let Some(cursor) = &mut self.cursor else { return 0 };
+        if self.selection.wants_all_events() {
+            let mut counts = EventCounts::default();
+            if cursor.count_events(COUNTED, &mut counts).is_none() {
+                self.cursor = None;
+            }
+            return counts.sum();
+        }
+        let mut count = 0;
+        for _ in 0..COUNTED {
+            let Some(head) = cursor.next_head() else {
+                self.cursor = None;
+                break;
+            };
+            if head.kind == MessageKind::Event
+                && let Some(Message::Event(event)) = cursor.current()
+                && self.selection.wants_event(&event)
+            {
+                count += 1;
+            }
+        }
+        count
+    }
+
+    /// Reads rows up to the next batches, or to the end of the unit.
+    fn read_rows(&mut self, scan: &EventScan) -> io::Result<ReadRows> {
+        let mut found = ReadRows { path: Arc::clone(&self.path), ..ReadRows::default() };
+        let Self { cursor, is_started, selection, batches, log, .. } = self;
+        let Some(messages) = cursor else { return Ok(found) };
+        let is_plain = selection.wants_all_events();
+        let mut failed = Ok(());
+        let mut take = |message: &Message<'_>| {
+            match message {
+                Message::Event(event) if is_plain || selection.wants_event(event) => {
+                    if scan.has_log {
+                        log.add(event, &mut found.log);
+                    }
+                    match batches.add(event) {
+                        Ok(false) => {}
+                        Ok(true) => return ControlFlow::Break(()),
+                        Err(error) => {
+                            failed = Err(error);
+                            return ControlFlow::Break(());
+                        }
+                    }
+                }
+                Message::PacketBegin(packet) => batches.begin_packet(packet),
+                _ => {}
+            }
+            ControlFlow::Continue(())
+        };
+        // The current message was already read.
+        let goes_on = !*is_started || messages.advance();
+        *is_started = true;
+        if !goes_on || !messages.drain_all(&mut take) {
+            *cursor = None;
+        }
+        failed?;
+        let placed = self.batches.take()?;
+        for placed in placed {
+            found.rows += placed.rows.len();
+            let columns = self.columns_of(&placed.batch.plan, scan);
+            found.parts.push(BlockPart { batch: placed.batch, rows: placed.rows, columns });
+        }
+        Ok(found)
+    }
+
+    /// Returns the column in a batch for each column of a chunk.
+    fn columns_of(&mut self, plan: &Arc<TablePlan>, scan: &EventScan) -> Arc<[Option<usize>]> {
+        if self.plans.len() > MOST_PLANS {
+            self.plans.clear();
+        }
+        // The plan keeps its address while it is in the map.
+        let known = self.plans.entry(Arc::as_ptr(plan).addr()).or_insert_with(|| {
+            let fields = plan.schema().fields();
+            let find = |column: &EventColumn| match column {
+                EventColumn::Field(column) => {
+                    fields.iter().position(|field| column.spellings.contains(field.name()))
+                }
+                _ => None,
+            };
+            let columns = scan.columns.iter().map(|column| column.as_ref().and_then(find));
+            (Arc::clone(plan), columns.collect())
+        });
+        Arc::clone(&known.1)
+    }
+}

@@ -1,0 +1,89 @@
+//! Rows of a table as record batches.
+
+use std::sync::Arc;
+
+use ichnos_table::RecordRows;
+use ichnos_table::arrow_array::RecordBatch;
+use ichnos_table::arrow_schema::SchemaRef;
+
+use super::TraceTable;
+use super::row_source::{RowSource, row_error};
+use super::{class_rows, info_rows, loss_rows, span_rows, stack_rows, task_rows};
+use crate::query::{QueryError, TraceQuery};
+
+/// Computes a table. Iterates over its record batches.
+pub struct TraceRows {
+    query: Arc<TraceQuery>,
+    /// `None` after the last rows.
+    source: Option<Box<dyn RowSource>>,
+    rows: RecordRows,
+}
+
+impl std::fmt::Debug for TraceRows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TraceRows").field("rows", &self.rows).finish_non_exhaustive()
+    }
+}
+
+impl TraceRows {
+    /// Starts with all columns.
+    ///
+    /// # Errors
+    /// If the clocks of the traces are not correlated.
+    pub fn new(query: Arc<TraceQuery>, table: TraceTable) -> Result<Self, QueryError> {
+        Self::with_columns(query, table, |_| true)
+    }
+
+    /// Starts with the wanted columns of [`TraceTable::columns`].
+    ///
+    /// # Errors
+    /// As for [`Self::new`].
+    pub fn with_columns(
+        query: Arc<TraceQuery>,
+        table: TraceTable,
+        wants: impl Fn(usize) -> bool,
+    ) -> Result<Self, QueryError> {
+        let source: Box<dyn RowSource> = match table {
+            TraceTable::Classes => Box::new(class_rows::ClassRows::new(wants(class_rows::EVENTS))),
+            TraceTable::Edges => Box::new(task_rows::EdgeRows::new(&query)?),
+            TraceTable::Frames => Box::new(stack_rows::StackRows::frames()),
+            TraceTable::Info => Box::new(info_rows::InfoRows::default()),
+            TraceTable::Losses => Box::new(loss_rows::LossRows::default()),
+            TraceTable::Spans => Box::new(span_rows::SpanRows::new(&query)?),
+            TraceTable::Stacks => Box::new(stack_rows::StackRows::stacks()),
+            TraceTable::Tasks => Box::new(task_rows::TaskRows::new(&query)?),
+        };
+        Ok(Self { query, source: Some(source), rows: RecordRows::new(table.columns(), wants) })
+    }
+
+    /// Returns the columns of the batches.
+    #[must_use]
+    pub fn schema(&self) -> &SchemaRef {
+        self.rows.schema()
+    }
+
+    fn read(&mut self) -> Result<Option<RecordBatch>, QueryError> {
+        loop {
+            if let Some(batch) = self.rows.take() {
+                return Ok(Some(batch));
+            }
+            let Some(source) = &mut self.source else { return Ok(None) };
+            if !source.read(&self.query, &mut self.rows)? {
+                self.source = None;
+                self.rows.flush().map_err(row_error)?;
+            }
+        }
+    }
+}
+
+impl Iterator for TraceRows {
+    type Item = Result<RecordBatch, QueryError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let read = self.read().transpose()?;
+        if read.is_err() {
+            self.source = None;
+        }
+        Some(read)
+    }
+}
