@@ -51,7 +51,8 @@ missing() {
 	command -v gcc >/dev/null || echo gcc libc6-dev
 	# Debian's packages of node are several hundred: it is used where it is there.
 	if command -v node >/dev/null && command -v npm >/dev/null; then
-		command -v chromium >/dev/null || echo chromium
+		# Chromium without windows takes a third less time. Tests of the page find it first.
+		command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null || echo chromium-headless-shell
 	fi
 	python3 -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
 	gcc -include lttng/tracepoint.h -fsyntax-only -xc /dev/null 2>/dev/null || echo liblttng-ust-dev
