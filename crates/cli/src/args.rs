@@ -23,6 +23,7 @@ pub(crate) use self::reading::{Reading, quirks};
 #[cfg(all(feature = "dotnet", target_os = "linux"))]
 pub(crate) use self::record::RecordArgs;
 pub(crate) use self::selecting::Selecting;
+pub(crate) use self::sql::{SqlArgs, SqlFormat};
 pub(crate) use self::stacks::StacksArgs;
 pub(crate) use self::stats::StatsArgs;
 pub(crate) use self::task::{
@@ -61,6 +62,7 @@ mod record;
 pub(crate) mod schema_language;
 mod selecting;
 mod size;
+mod sql;
 mod stacks;
 mod stats;
 mod task;
@@ -151,6 +153,8 @@ pub(crate) enum Verb {
     Repair(Deferred<Convert>),
     /// Write packet indexes next to trace files
     Index(Deferred<IndexArgs>),
+    /// Run an SQL query about traces in DuckDB
+    Sql(Deferred<SqlArgs>),
     /// Write event call stacks as a profile
     Stacks(Deferred<StacksArgs>),
     /// Count events by name or by a field, with rates, gaps and latencies
