@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds what packages contain: packaging/build.sh [--archive] [--deb] [--container] [--duckdb]
+# Builds what packages contain: packaging/build.sh [--archive] [--deb] [--container] [--duckdb] [--python]
 #
 # Without an argument, only the archive. Everything is put into target/packages. Variables:
 #   PROFILE  Cargo profile (default: dist, the fastest program)
@@ -80,12 +80,18 @@ duckdb() {
 	env -u "$variable" PROFILE=release crates/duckdb/build.sh "$packages"
 }
 
+python() {
+	# Python loads it into its own process, as well.
+	env -u "$variable" PROFILE=release crates/python/build.sh "$packages"
+}
+
 for what in "$@"; do
 	case $what in
 	--archive) archive ;;
 	--deb) deb ;;
 	--container) container ;;
 	--duckdb) duckdb ;;
+	--python) python ;;
 	*)
 		echo "packaging/build.sh: unknown argument: $what" >&2
 		exit 2

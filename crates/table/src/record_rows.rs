@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 
 use arrow_array::builder::{
-    ArrayBuilder, BooleanBuilder, Int32Builder, Int64Builder, StringBuilder, UInt64Builder,
+    ArrayBuilder, BooleanBuilder, Float64Builder, Int32Builder, Int64Builder, StringBuilder, UInt64Builder,
 };
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field as ArrowField, Schema, SchemaRef};
@@ -19,7 +19,7 @@ const MOST_BYTES: usize = 16 << 20;
 const LONGEST_TEXT: usize = 1 << 30;
 
 /// Value of a row.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum RowCell<'r> {
     /// No value.
     Null,
@@ -29,6 +29,8 @@ pub enum RowCell<'r> {
     Text(Cow<'r, str>),
     /// Boolean.
     Boolean(bool),
+    /// Floating-point number.
+    Real(f64),
 }
 
 impl<'r, T: Into<RowCell<'r>>> From<Option<T>> for RowCell<'r> {
@@ -61,6 +63,12 @@ impl From<bool> for RowCell<'_> {
     }
 }
 
+impl From<f64> for RowCell<'_> {
+    fn from(value: f64) -> Self {
+        Self::Real(value)
+    }
+}
+
 impl From<usize> for RowCell<'_> {
     fn from(value: usize) -> Self {
         Self::Integer(value as i128)
@@ -86,6 +94,7 @@ enum RowColumn {
     Int64(Int64Builder),
     UInt64(UInt64Builder),
     Boolean(BooleanBuilder),
+    Float64(Float64Builder),
     Text(StringBuilder),
 }
 
@@ -96,6 +105,7 @@ impl RowColumn {
             DataType::Int64 => Self::Int64(Int64Builder::new()),
             DataType::UInt64 => Self::UInt64(UInt64Builder::new()),
             DataType::Boolean => Self::Boolean(BooleanBuilder::new()),
+            DataType::Float64 => Self::Float64(Float64Builder::new()),
             _ => Self::Text(StringBuilder::new()),
         }
     }
@@ -113,6 +123,10 @@ impl RowColumn {
                 RowCell::Boolean(value) => Some(*value),
                 _ => None,
             }),
+            Self::Float64(column) => column.append_option(match cell {
+                RowCell::Real(value) => Some(*value),
+                _ => None,
+            }),
             Self::Text(column) => column.append_option(match cell {
                 RowCell::Text(text) => Some(&**text).filter(|text| text.len() <= LONGEST_TEXT),
                 _ => None,
@@ -126,6 +140,7 @@ impl RowColumn {
             Self::Int64(column) => ArrayBuilder::finish(column),
             Self::UInt64(column) => ArrayBuilder::finish(column),
             Self::Boolean(column) => ArrayBuilder::finish(column),
+            Self::Float64(column) => ArrayBuilder::finish(column),
             Self::Text(column) => ArrayBuilder::finish(column),
         }
     }
@@ -138,7 +153,7 @@ impl RowColumn {
     }
 }
 
-/// Collects rows as record batches: `Int32`, `Int64`, `UInt64`, `Boolean` and `Utf8`.
+/// Collects rows as record batches: `Int32`, `Int64`, `UInt64`, `Boolean`, `Float64` and `Utf8`.
 #[derive(Debug)]
 pub struct RecordRows {
     schema: SchemaRef,

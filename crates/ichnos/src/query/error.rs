@@ -4,7 +4,7 @@ use std::fmt;
 
 use ichnos_filter::FilterError;
 
-use crate::OpenError;
+use crate::{OpenError, RefusedTrace};
 
 /// Maximum number of problems in an error.
 const SHOWN: usize = 20;
@@ -19,6 +19,10 @@ pub struct QueryError {
     pub details: Vec<String>,
     /// Suggested fix.
     pub help: Option<String>,
+    /// Trace or file with the problem.
+    pub path: Option<String>,
+    /// Position in this file.
+    pub byte: Option<u64>,
 }
 
 impl QueryError {
@@ -40,10 +44,24 @@ impl QueryError {
         self
     }
 
+    /// Returns the error of an unreadable trace, with its first problems.
+    pub(crate) fn of_refused(message: &str, refused: &[RefusedTrace]) -> Self {
+        let problems = refused.iter().flat_map(|trace| &trace.diagnostics);
+        let shown: Vec<String> = problems.clone().take(SHOWN).map(ToString::to_string).collect();
+        let first = problems.clone().next();
+        let position = first.map(|first| first.diagnostic.position).filter(|position| !position.is_unknown());
+        let file = first.map(|first| first.file.clone());
+        Self {
+            path: file.or_else(|| refused.first().map(|trace| trace.path.clone())),
+            byte: position.map(|position| position.offset),
+            ..Self::new(format!("{message}: {}", shown.join("; ")))
+        }
+    }
+
     /// Returns the error of an invalid expression in a parameter.
     pub(crate) fn of_filter(error: &FilterError, parameter: &str) -> Self {
         let help = error.help.as_ref().map(ToString::to_string);
-        Self { message: format!("{parameter}: {error}"), details: error.excerpt().into(), help }
+        Self { details: error.excerpt().into(), help, ..Self::new(format!("{parameter}: {error}")) }
     }
 }
 
@@ -61,14 +79,15 @@ impl From<OpenError> for QueryError {
     fn from(error: OpenError) -> Self {
         let text = error.to_string();
         match error {
-            OpenError::Refused(refused) => {
-                let problems = refused.iter().flat_map(|trace| &trace.diagnostics);
-                let problems: Vec<String> = problems.take(SHOWN).map(ToString::to_string).collect();
-                Self::new(format!("{text}: {}", problems.join("; ")))
-            }
+            OpenError::Refused(refused) => Self::of_refused(&text, &refused),
             OpenError::NoTrace(found) => {
                 let nearby = found.nearby.as_ref().map(|nearby| format!("; {nearby}")).unwrap_or_default();
-                Self::new(format!("{text}{nearby}"))
+                Self { path: Some(found.path), ..Self::new(format!("{text}{nearby}")) }
+            }
+            // The path comes first.
+            OpenError::Io(_) | OpenError::Conflict { .. } => {
+                let path = text.split_once(": ").map(|(path, _)| path.to_owned());
+                Self { path, ..Self::new(text) }
             }
             _ => Self::new(text),
         }

@@ -21,9 +21,6 @@ const RUNNING: [&str; 8] = ["thread", "thread_name", "tid", "comm", "procname", 
 /// Usual size of an event.
 const EVENT_BYTES: u64 = 40;
 
-/// Maximum number of problems in an error.
-const SHOWN: usize = 20;
-
 /// What a user wrote to select events. Times without a zone are in UTC, because answers must not depend on the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -42,12 +39,14 @@ pub struct QueryTexts {
     pub offsets: Vec<String>,
     /// Files of event maps.
     pub maps: Vec<PathBuf>,
+    /// Put clocks that nothing relates on one timeline.
+    pub assume_correlated: bool,
 }
 
 /// Opened traces, and the selection of their events.
 pub struct TraceQuery {
     texts: QueryTexts,
-    session: Session,
+    session: Arc<Session>,
     selection: Selection,
     filter: Option<Filter>,
     map: Option<Arc<EventMap>>,
@@ -93,7 +92,7 @@ impl QueryTexts {
     /// Returns the texts without those that select events: the same traces with the same times and meanings.
     #[must_use]
     pub fn without_selection(self) -> Self {
-        Self { paths: self.paths, offsets: self.offsets, maps: self.maps, ..Self::default() }
+        Self { events: Vec::new(), filter: None, begin: None, end: None, ..self }
     }
 
     fn expression(&self) -> Result<Option<Expression>, QueryError> {
@@ -105,6 +104,7 @@ impl QueryTexts {
         let mut options = OpenOptions::default();
         options.require_all = true;
         options.running = running;
+        options.assume_correlated = self.assume_correlated;
         options.read.class_map = map.map(|map| map.class_map());
         for text in &self.offsets {
             self.add_offset(text, &mut options)?;
@@ -148,6 +148,25 @@ pub fn path_offsets<'p>(
     found
 }
 
+/// Parsed texts.
+struct SelectionTexts {
+    events: Option<Patterns>,
+    expression: Option<Expression>,
+    begin: Option<TimePoint>,
+    end: Option<TimePoint>,
+}
+
+impl SelectionTexts {
+    fn new(texts: &QueryTexts) -> Result<Self, QueryError> {
+        Ok(Self {
+            events: Patterns::new(&texts.events, "event")?,
+            expression: texts.expression()?,
+            begin: time(texts.begin.as_deref(), "begin")?,
+            end: time(texts.end.as_deref(), "end")?,
+        })
+    }
+}
+
 impl TraceQuery {
     /// Opens the traces and selects events. Threads that processors run are added to events as `running` says.
     ///
@@ -159,13 +178,8 @@ impl TraceQuery {
         match query.session.refused().first() {
             None => Ok(query),
             Some(trace) => {
-                let problems = trace.diagnostics.iter().take(SHOWN).map(ToString::to_string);
-                let problems: Vec<String> = problems.collect();
-                Err(QueryError::new(format!(
-                    "{}: the trace cannot be read: {}",
-                    trace.path,
-                    problems.join("; ")
-                )))
+                let message = format!("{}: the trace cannot be read", trace.path);
+                Err(QueryError::of_refused(&message, std::slice::from_ref(trace)))
             }
         }
     }
@@ -175,12 +189,29 @@ impl TraceQuery {
     /// # Errors
     /// If a text is invalid, or no trace can be read.
     pub fn open_readable(texts: QueryTexts, running: RunningParts) -> Result<Self, QueryError> {
-        let events = Patterns::new(&texts.events, "event")?;
-        let expression = texts.expression()?;
-        let begin = time(texts.begin.as_deref(), "begin")?;
-        let end = time(texts.end.as_deref(), "end")?;
+        // Errors in texts should be reported before traces are opened.
+        SelectionTexts::new(&texts)?;
         let map = if texts.maps.is_empty() { None } else { Some(Arc::new(EventMap::read(&texts.maps)?)) };
-        let session = texts.open(map.as_ref(), running)?;
+        let session = Arc::new(texts.open(map.as_ref(), running)?);
+        Self::of_session(session, map, texts)
+    }
+
+    /// Selects other events of the same traces, which are not opened again.
+    ///
+    /// # Errors
+    /// If a text is invalid.
+    pub fn select(&self, texts: QueryTexts) -> Result<Self, QueryError> {
+        let QueryTexts { events, filter, begin, end, .. } = texts;
+        let texts = QueryTexts { events, filter, begin, end, ..self.texts.clone() };
+        Self::of_session(Arc::clone(&self.session), self.map.clone(), texts)
+    }
+
+    fn of_session(
+        session: Arc<Session>,
+        map: Option<Arc<EventMap>>,
+        texts: QueryTexts,
+    ) -> Result<Self, QueryError> {
+        let SelectionTexts { events, expression, begin, end } = SelectionTexts::new(&texts)?;
         let bounds = TimeBounds::default();
         let resolve = |point: TimePoint| bounds.resolve(point, &session, true);
         let at = |point: Option<TimePoint>, name: &str| {

@@ -27,11 +27,16 @@ const PART: u64 = 4 << 20;
 
 /// Part of the events that one thread reads.
 #[derive(Clone, Debug)]
-struct ScanUnit {
-    trace: usize,
-    stream: usize,
-    /// Packets, `None` for the whole data stream.
-    packets: Option<Range<u64>>,
+enum ScanUnit {
+    /// All data streams, merged by time.
+    All,
+    /// Data stream.
+    Stream {
+        trace: usize,
+        stream: usize,
+        /// Packets, `None` for the whole data stream.
+        packets: Option<Range<u64>>,
+    },
 }
 
 /// Divides all data streams into parts of some packets, where packets can be read alone.
@@ -42,7 +47,7 @@ fn units(query: &TraceQuery) -> Vec<ScanUnit> {
         trace.for_each_stream(&mut |summary| {
             let each = summary.bytes.checked_div(summary.packets).unwrap_or(0).max(1);
             let count = (PART / each).max(1);
-            let unit = |packets| ScanUnit { trace: number, stream, packets };
+            let unit = |packets| ScanUnit::Stream { trace: number, stream, packets };
             let first = 0..count.min(summary.packets);
             if summary.packets > count && query.cursor(number, stream, Some(first)).is_some() {
                 let begins = (0..summary.packets).step_by(usize::try_from(count).unwrap_or(usize::MAX));
@@ -68,6 +73,8 @@ pub struct EventScan {
     options: TableOptions,
     /// `true` if a column is of the log line.
     has_log: bool,
+    /// `true` if a column is the path of the trace.
+    has_path: bool,
 }
 
 /// Rows or counted events.
@@ -84,8 +91,9 @@ pub enum ReadBlock {
 pub struct ReadRows {
     parts: Vec<BlockPart>,
     rows: usize,
-    /// Path of the trace.
-    path: Arc<str>,
+    /// Paths of traces, and the path of each row. Rows without one have the first path.
+    paths: Vec<Arc<str>>,
+    path_of_row: Vec<u32>,
     log: LogTexts,
 }
 
@@ -108,6 +116,8 @@ pub struct EventReader {
     log: LogReader,
     /// `true` if the current message was read.
     is_started: bool,
+    /// `true` if the events are of all data streams.
+    is_merged: bool,
     selection: Selection,
     batches: OrderedBatches,
     plans: HashMap<usize, (Arc<TablePlan>, Arc<[Option<usize>]>)>,
@@ -138,8 +148,18 @@ impl EventScan {
         let query = query.without_running(names.iter().copied())?.map_or_else(|| Arc::clone(query), Arc::new);
         let options = options.clone().with_columns(Projection::exact(names.iter().copied()));
         let has_log = columns.iter().flatten().any(EventColumn::is_of_log);
+        let has_path = columns.iter().flatten().any(|column| *column == EventColumn::Trace);
         let units = units(&query);
-        Ok(Self { query, units, next: AtomicUsize::new(0), columns, options, has_log })
+        Ok(Self { query, units, next: AtomicUsize::new(0), columns, options, has_log, has_path })
+    }
+
+    /// Makes one reader return all events, sorted by time.
+    ///
+    /// # Errors
+    /// If clocks are not correlated.
+    pub fn by_time(self) -> Result<Self, QueryError> {
+        self.query.merged()?;
+        Ok(Self { units: vec![ScanUnit::All], ..self })
     }
 
     /// Returns the number of readers that can read at once.
@@ -179,10 +199,11 @@ impl ReadRows {
         &self.parts
     }
 
-    /// Returns the path of the trace.
+    /// Returns the path of the trace of a row, if a column of the scan needs it.
     #[must_use]
-    pub fn path(&self) -> &str {
-        &self.path
+    pub fn path(&self, row: usize) -> &str {
+        let index = self.path_of_row.get(row).map_or(0, |index| *index as usize);
+        self.paths.get(index).map_or("", |path| path)
     }
 
     /// Returns the log level of a row, if a column of the scan needs it.
@@ -208,6 +229,7 @@ impl EventReader {
             path: Arc::default(),
             log: LogReader::default(),
             is_started: false,
+            is_merged: false,
             selection: scan.query.selection().clone(),
             batches: OrderedBatches::new(&streams, scan.options.clone()),
             plans: HashMap::new(),
@@ -219,17 +241,31 @@ impl EventReader {
     /// # Errors
     /// If the rows do not form a batch, which would be a bug.
     pub fn read(&mut self, scan: &EventScan) -> io::Result<Option<ReadBlock>> {
+        self.read_some(scan, usize::MAX, &mut || Ok(()))
+    }
+
+    /// Returns the next rows, about `most` of them. For each message that is read, `check` can end reading with an error.
+    ///
+    /// # Errors
+    /// The error of `check`, or if the rows do not form a batch.
+    pub fn read_some(
+        &mut self,
+        scan: &EventScan,
+        most: usize,
+        check: &mut dyn FnMut() -> io::Result<()>,
+    ) -> io::Result<Option<ReadBlock>> {
         loop {
             if self.cursor.is_none() && !self.next_unit(scan) {
                 return Ok(None);
             }
             if scan.only_counts() {
+                check()?;
                 let count = self.count();
                 if count > 0 {
                     return Ok(Some(ReadBlock::Count(count)));
                 }
             } else {
-                let rows = self.read_rows(scan)?;
+                let rows = self.read_rows(scan, most, check)?;
                 if rows.rows > 0 {
                     return Ok(Some(ReadBlock::Rows(rows)));
                 }
@@ -240,9 +276,17 @@ impl EventReader {
     /// Starts with the next unit. Returns `false` after the last one.
     fn next_unit(&mut self, scan: &EventScan) -> bool {
         while let Some(unit) = scan.units.get(scan.next.fetch_add(1, Ordering::Relaxed)) {
-            self.cursor = scan.query.cursor(unit.trace, unit.stream, unit.packets.clone());
-            let trace = scan.query.session().traces().get(unit.trace);
-            self.path = trace.map(|trace| trace.path().into()).unwrap_or_default();
+            self.path = Arc::default();
+            self.cursor = match unit {
+                // It was possible before.
+                ScanUnit::All => scan.query.merged().ok(),
+                ScanUnit::Stream { trace, stream, packets } => {
+                    let opened = scan.query.session().traces().get(*trace);
+                    self.path = opened.map(|trace| trace.path().into()).unwrap_or_default();
+                    scan.query.cursor(*trace, *stream, packets.clone())
+                }
+            };
+            self.is_merged = matches!(unit, ScanUnit::All);
             self.is_started = false;
             if self.cursor.is_some() {
                 return true;
@@ -278,31 +322,43 @@ impl EventReader {
     }
 
     /// Reads rows up to the next batches, or to the end of the unit.
-    fn read_rows(&mut self, scan: &EventScan) -> io::Result<ReadRows> {
-        let mut found = ReadRows { path: Arc::clone(&self.path), ..ReadRows::default() };
+    fn read_rows(
+        &mut self,
+        scan: &EventScan,
+        most: usize,
+        check: &mut dyn FnMut() -> io::Result<()>,
+    ) -> io::Result<ReadRows> {
+        let mut found = ReadRows { paths: vec![Arc::clone(&self.path)], ..ReadRows::default() };
+        let mut paths = (self.is_merged && scan.has_path).then(RowPaths::default);
         let Self { cursor, is_started, selection, batches, log, .. } = self;
         let Some(messages) = cursor else { return Ok(found) };
         let is_plain = selection.wants_all_events();
         let mut failed = Ok(());
-        let mut take = |message: &Message<'_>| {
+        let mut add = |message: &Message<'_>| -> io::Result<bool> {
+            let mut is_enough = false;
             match message {
                 Message::Event(event) if is_plain || selection.wants_event(event) => {
                     if scan.has_log {
                         log.add(event, &mut found.log);
                     }
-                    match batches.add(event) {
-                        Ok(false) => {}
-                        Ok(true) => return ControlFlow::Break(()),
-                        Err(error) => {
-                            failed = Err(error);
-                            return ControlFlow::Break(());
-                        }
+                    if let Some(paths) = &mut paths {
+                        paths.add(&event.stream.trace.path);
                     }
+                    is_enough = batches.add(event)? || batches.rows() >= most;
                 }
                 Message::PacketBegin(packet) => batches.begin_packet(packet),
                 _ => {}
             }
-            ControlFlow::Continue(())
+            check()?;
+            Ok(is_enough)
+        };
+        let mut take = |message: &Message<'_>| match add(message) {
+            Ok(false) => ControlFlow::Continue(()),
+            Ok(true) => ControlFlow::Break(()),
+            Err(error) => {
+                failed = Err(error);
+                ControlFlow::Break(())
+            }
         };
         // The current message was already read.
         let goes_on = !*is_started || messages.advance();
@@ -311,6 +367,9 @@ impl EventReader {
             *cursor = None;
         }
         failed?;
+        if let Some(paths) = paths {
+            (found.paths, found.path_of_row) = (paths.paths, paths.rows);
+        }
         let placed = self.batches.take()?;
         for placed in placed {
             found.rows += placed.rows.len();
@@ -338,5 +397,27 @@ impl EventReader {
             (Arc::clone(plan), columns.collect())
         });
         Arc::clone(&known.1)
+    }
+}
+
+/// Paths of the traces of some rows.
+#[derive(Default)]
+struct RowPaths {
+    paths: Vec<Arc<str>>,
+    rows: Vec<u32>,
+}
+
+impl RowPaths {
+    fn add(&mut self, path: &str) {
+        let is_it = |known: &Arc<str>| **known == *path;
+        let last = self.rows.last().map(|last| *last as usize);
+        let index = match last.filter(|last| self.paths.get(*last).is_some_and(is_it)) {
+            Some(last) => last,
+            None => self.paths.iter().position(is_it).unwrap_or_else(|| {
+                self.paths.push(path.into());
+                self.paths.len() - 1
+            }),
+        };
+        self.rows.push(index as u32);
     }
 }

@@ -1,0 +1,170 @@
+//! Selected events, as a Python object.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use ichnos::query::TraceQuery;
+use ichnos::table::{TableOptions, TablePlan};
+use ichnos::tables::{EventColumn, EventReader, EventScan, ReadBlock};
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt as _;
+use pyo3::types::{PyCapsule, PyList};
+
+use crate::batches::Batches;
+use crate::capsule;
+use crate::event::Event;
+use crate::event_table::EventOrder;
+use crate::failure::{Failure, detached};
+use crate::interrupts::Interrupts;
+use crate::row::{ColumnNames, NamedBatch, RowPlace};
+use crate::table::{column_names, columns_html};
+use crate::text::columns;
+
+/// Number of events that are read at once.
+const CHUNK: usize = 4_096;
+
+/// Maximum number of classes whose columns are kept.
+const MOST_PLANS: usize = 1_024;
+
+/// Selected events of a trace.
+///
+/// As a table, for large answers: pandas (`pandas.DataFrame.from_arrow`), polars, DuckDB, pyarrow and other libraries for
+/// Arrow take it as it is, and read it in batches. One by one, for small jobs: `for event in events: event["next_comm"]`.
+/// It can be read any number of times.
+#[pyclass(frozen, module = "ichnos")]
+#[derive(Debug)]
+pub(crate) struct Events {
+    pub(crate) query: Arc<TraceQuery>,
+    pub(crate) options: TableOptions,
+    pub(crate) columns: Vec<EventColumn>,
+    pub(crate) batches: Batches,
+    pub(crate) order: EventOrder,
+}
+
+#[pymethods]
+impl Events {
+    /// Names of the columns.
+    #[getter]
+    fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        column_names(py, &self.batches)
+    }
+
+    /// Returns the events as a stream of Arrow's C interface. `requested_schema` is ignored.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema;
+        capsule::stream(py, &self.batches)
+    }
+
+    /// Returns the columns as a schema of Arrow's C interface.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        capsule::schema(py, &self.batches)
+    }
+
+    fn __iter__(&self, py: Python<'_>) -> PyResult<EventIterator> {
+        EventIterator::new(py, self)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<ichnos.Events {}>", columns(&self.batches.schema))
+    }
+
+    fn _repr_html_(&self) -> String {
+        columns_html("Events. Columns:", &self.batches)
+    }
+}
+
+/// Iterator over events.
+#[pyclass(frozen, module = "ichnos")]
+pub(crate) struct EventIterator(Mutex<IteratorState>);
+
+struct IteratorState {
+    /// `None` after the last event.
+    reader: Option<(EventScan, EventReader)>,
+    interrupts: Interrupts,
+    plans: HashMap<usize, (Arc<TablePlan>, Arc<ColumnNames>)>,
+    batches: Vec<Arc<NamedBatch>>,
+    /// Batch and row of each event, in their order.
+    places: Vec<(u32, u32)>,
+    next: usize,
+}
+
+impl EventIterator {
+    fn new(py: Python<'_>, events: &Events) -> PyResult<Self> {
+        let reader = detached(py, || {
+            let scan = events.order.scan(&events.query, events.columns.clone(), &events.options)?;
+            let reader = EventReader::new(&scan);
+            Ok((scan, reader))
+        })?;
+        let (plans, batches, places) = (HashMap::new(), Vec::new(), Vec::new());
+        let interrupts = Interrupts::default();
+        Ok(Self(Mutex::new(IteratorState {
+            reader: Some(reader),
+            interrupts,
+            plans,
+            batches,
+            places,
+            next: 0,
+        })))
+    }
+}
+
+impl IteratorState {
+    /// Reads the next events. Returns `false` after the last one.
+    fn read(&mut self, py: Python<'_>) -> Result<bool, Failure> {
+        let Some((scan, reader)) = &mut self.reader else { return Ok(false) };
+        let interrupts = &mut self.interrupts;
+        let read = detached(py, || Ok(reader.read_some(scan, CHUNK, &mut || Ok(interrupts.poll()?))?));
+        (self.next, _) = (0, (self.places.clear(), self.batches.clear()));
+        let rows = match read {
+            Ok(Some(ReadBlock::Rows(rows))) => rows,
+            found => {
+                self.reader = None;
+                return found.map(|_| false);
+            }
+        };
+        self.places.resize(rows.len(), (0, 0));
+        if self.plans.len() > MOST_PLANS {
+            self.plans.clear();
+        }
+        for (index, part) in (0u32..).zip(rows.parts()) {
+            for (at, row) in (0u32..).zip(&part.rows) {
+                if let Some(place) = self.places.get_mut(*row as usize) {
+                    *place = (index, at);
+                }
+            }
+            let plan = &part.batch.plan;
+            let make = || (Arc::clone(plan), Arc::new(ColumnNames::new(plan.schema())));
+            let known = self.plans.entry(Arc::as_ptr(plan).addr()).or_insert_with(make);
+            let names = Arc::clone(&known.1);
+            self.batches.push(Arc::new(NamedBatch { names, batch: part.batch.batch.clone() }));
+        }
+        Ok(true)
+    }
+}
+
+#[pymethods]
+impl EventIterator {
+    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Event>> {
+        let mut state = self.0.lock_py_attached(py).unwrap_or_else(|poisoned| poisoned.into_inner());
+        loop {
+            let next = state.next;
+            if let Some((batch, row)) = state.places.get(next).copied() {
+                state.next += 1;
+                let Some(batch) = state.batches.get(batch as usize).map(Arc::clone) else { continue };
+                return Ok(Some(Event(RowPlace { batch, row: row as usize })));
+            }
+            if !state.read(py)? {
+                return Ok(None);
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Errors, as exceptions with the place of the problem.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use ichnos::OpenError;
+use ichnos::convert::ConvertError;
+use ichnos::query::QueryError;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+
+pyo3::create_exception!(
+    ichnos,
+    Error,
+    PyException,
+    "A trace cannot be read or written, or an argument is wrong.\n\n`path` is the file or trace, `byte` the place in it, \
+     and `help` says what can be done. Each is `None` if it is unknown."
+);
+
+/// An error.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    message: String,
+    path: Option<String>,
+    byte: Option<u64>,
+    help: Option<String>,
+    /// Exception from a signal handler, for example of Ctrl-C.
+    signal: Option<PyErr>,
+}
+
+impl Failure {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), path: None, byte: None, help: None, signal: None }
+    }
+
+    /// The exception of a signal.
+    pub(crate) fn from_signal(error: PyErr) -> Self {
+        Self { signal: Some(error), ..Self::new("interrupted") }
+    }
+
+    pub(crate) fn help(self, help: impl Into<String>) -> Self {
+        Self { help: Some(help.into()), ..self }
+    }
+
+    pub(crate) fn path(self, path: impl Into<String>) -> Self {
+        Self { path: Some(path.into()), ..self }
+    }
+
+    /// Returns the text.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+impl From<QueryError> for Failure {
+    fn from(error: QueryError) -> Self {
+        let QueryError { message, details, help, path, byte, .. } = error;
+        let message = details.iter().fold(message, |message, detail| format!("{message}\n{detail}"));
+        Self { help, path, byte, ..Self::new(message) }
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        QueryError::from(error).into()
+    }
+}
+
+impl From<ConvertError> for Failure {
+    fn from(error: ConvertError) -> Self {
+        let failure = Self::new(error.to_string());
+        match &error {
+            ConvertError::Refused(damage) => {
+                Self { byte: Some(damage.bit / 8), ..failure.path(damage.file.as_str()) }
+            }
+            ConvertError::Conflict(_) => failure.help("write to another path"),
+            _ => failure,
+        }
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        match error.downcast::<Self>() {
+            Ok(failure) => failure,
+            Err(error) => Self::new(error.to_string()),
+        }
+    }
+}
+
+impl From<Failure> for std::io::Error {
+    fn from(failure: Failure) -> Self {
+        Self::other(failure)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> Self {
+        Python::attach(|py| {
+            if let Some(signal) = failure.signal {
+                return signal;
+            }
+            let message = match &failure.help {
+                Some(help) => format!("{}\nhelp: {help}", failure.message),
+                None => failure.message,
+            };
+            let error = Error::new_err(message);
+            let value = error.value(py);
+            let set = value
+                .setattr("path", failure.path)
+                .and_then(|()| value.setattr("byte", failure.byte))
+                .and_then(|()| value.setattr("help", failure.help));
+            set.err().unwrap_or(error)
+        })
+    }
+}
+
+/// Runs a function without the interpreter's lock. A panic is an error.
+pub(crate) fn detached<T: Send>(
+    py: Python<'_>,
+    run: impl FnOnce() -> Result<T, Failure> + Send,
+) -> Result<T, Failure> {
+    py.detach(|| caught(run))
+}
+
+/// Runs a function. A panic is an error.
+pub(crate) fn caught<T>(run: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(from_panic(panic.as_ref())))
+}
+
+fn from_panic(panic: &(dyn Any + Send)) -> Failure {
+    let text = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
+    Failure::new(format!("internal error: {}", text.unwrap_or("unknown")))
+}

@@ -1,0 +1,63 @@
+//! Python package that reads traces. `docs/python.md` describes it.
+//!
+//! # From a call to values
+//! 1. **Open.** `open` opens the traces as a [`TraceQuery`](ichnos::query::TraceQuery). Each call of `Trace.events` selects
+//!    events in it.
+//! 2. **Read.** An [`EventReader`](ichnos::tables::EventReader) reads selected events into batches, one for each class,
+//!    without the interpreter's lock.
+//! 3. **Deliver.** Arrow's C interface passes them on as one table, with the columns of all classes
+//!    ([`event_table`]). An iterator returns an [`Event`](event::Event) for each row, which decodes a value when it is
+//!    asked for.
+//!
+//! No panic passes the border to Python: it becomes an exception.
+#![deny(unsafe_code)]
+
+mod arguments;
+mod batches;
+mod capsule;
+mod column_builder;
+mod convert;
+mod event;
+mod event_table;
+mod events;
+mod failure;
+mod interrupts;
+mod row;
+mod row_tables;
+mod stats;
+mod stoppable;
+mod table;
+mod text;
+mod trace;
+mod value;
+
+/// Module that the package `ichnos` imports everything from.
+#[pyo3::pymodule]
+mod _ichnos {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::convert::convert;
+    #[pymodule_export]
+    use super::event::Event;
+    #[pymodule_export]
+    use super::events::{EventIterator, Events};
+    #[pymodule_export]
+    use super::failure::Error;
+    #[pymodule_export]
+    use super::row::Row;
+    #[pymodule_export]
+    use super::table::{RowIterator, Table};
+    #[pymodule_export]
+    use super::trace::{Trace, open};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        let error = module.py().get_type::<Error>();
+        for name in ["path", "byte", "help"] {
+            error.setattr(name, module.py().None())?;
+        }
+        super::interrupts::start(module.py())
+    }
+}

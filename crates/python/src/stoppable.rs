@@ -1,0 +1,48 @@
+//! Work that Ctrl-C stops.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+
+use pyo3::prelude::*;
+
+use crate::failure::{Failure, caught, detached};
+use crate::interrupts::{INTERVAL, is_main_thread};
+
+/// Stops the work of the main thread. There is one at a time, because signals reach only that thread.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Never stops work.
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+/// Does work that looks at a flag, without the interpreter's lock.
+pub(crate) fn stoppable<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&'static AtomicBool) -> Result<T, Failure> + Send,
+) -> Result<T, Failure> {
+    if !is_main_thread() {
+        return detached(py, || work(&NEVER));
+    }
+    STOP.store(false, Ordering::Relaxed);
+    py.detach(|| {
+        thread::scope(|scope| {
+            let (done, is_done) = mpsc::channel();
+            let worker = scope.spawn(move || {
+                let found = caught(|| work(&STOP));
+                let _ = done.send(());
+                found
+            });
+            let mut signal = None;
+            while let Err(RecvTimeoutError::Timeout) = is_done.recv_timeout(INTERVAL) {
+                if signal.is_none()
+                    && let Err(error) = Python::attach(|py| py.check_signals())
+                {
+                    STOP.store(true, Ordering::Relaxed);
+                    signal = Some(error);
+                }
+            }
+            let found = worker.join().unwrap_or_else(|_| Err(Failure::new("internal error: a thread ended")));
+            signal.map_or(found, |signal| Err(Failure::from_signal(signal)))
+        })
+    })
+}

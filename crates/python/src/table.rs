@@ -1,0 +1,187 @@
+//! Tables, as Python objects.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex};
+
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt as _;
+use pyo3::types::{PyCapsule, PyList};
+
+use crate::batches::{BatchSource, Batches};
+use crate::capsule;
+use crate::failure::{Failure, detached};
+use crate::row::{ColumnNames, NamedBatch, Row, RowPlace};
+use crate::text::{columns, html, shown};
+
+/// Maximum number of rows and columns in a notebook.
+const SHOWN_ROWS: usize = 10;
+const SHOWN_COLUMNS: usize = 40;
+
+/// Answer about a trace, as a table. It is computed when it is read.
+///
+/// pandas (`pandas.DataFrame.from_arrow`), polars, DuckDB, pyarrow and other libraries for Arrow take it as it is. Rows can
+/// also be read one by one: `for row in table: row["duration"]`.
+#[pyclass(frozen, module = "ichnos")]
+#[derive(Debug)]
+pub(crate) struct Table {
+    name: &'static str,
+    batches: Batches,
+}
+
+impl Table {
+    pub(crate) fn new(name: &'static str, batches: Batches) -> Self {
+        Self { name, batches }
+    }
+}
+
+#[pymethods]
+impl Table {
+    /// Names of the columns.
+    #[getter]
+    fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        column_names(py, &self.batches)
+    }
+
+    /// Returns the table as a stream of Arrow's C interface. `requested_schema` is ignored.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema;
+        capsule::stream(py, &self.batches)
+    }
+
+    /// Returns the columns as a schema of Arrow's C interface.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        capsule::schema(py, &self.batches)
+    }
+
+    fn __iter__(&self, py: Python<'_>) -> PyResult<RowIterator> {
+        RowIterator::new(py, &self.batches)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<ichnos.Table {}: {}>", self.name, columns(&self.batches.schema))
+    }
+
+    pub(crate) fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        let rows = RowIterator::new(py, &self.batches)?;
+        let fields = self.batches.schema.fields();
+        let mut text = String::from("<table><thead><tr>");
+        for field in fields.iter().take(SHOWN_COLUMNS) {
+            let _ = write!(text, "<th>{}</th>", html(field.name()));
+        }
+        text.push_str("</tr></thead><tbody>");
+        let mut goes_on = false;
+        for count in 0.. {
+            let Some(place) = rows.next_place(py)? else { break };
+            if count == SHOWN_ROWS {
+                goes_on = true;
+                break;
+            }
+            text.push_str("<tr>");
+            for column in 0..fields.len().min(SHOWN_COLUMNS) {
+                let value = place.at(py, column)?;
+                let cell = if value.is_none() { String::new() } else { html(&value.str()?.to_string()) };
+                let _ = write!(text, "<td>{cell}</td>");
+            }
+            text.push_str("</tr>");
+        }
+        text.push_str("</tbody></table>");
+        if goes_on {
+            text.push_str("<p>… and more rows</p>");
+        }
+        Ok(text)
+    }
+}
+
+/// Returns the names of the columns.
+pub(crate) fn column_names<'py>(py: Python<'py>, batches: &Batches) -> PyResult<Bound<'py, PyList>> {
+    PyList::new(py, batches.schema.fields().iter().map(|field| field.name()))
+}
+
+/// Returns a notebook's text for the columns.
+pub(crate) fn columns_html(title: &str, batches: &Batches) -> String {
+    let mut text =
+        format!("<p>{}</p><table><thead><tr><th>column</th><th>type</th></tr></thead><tbody>", html(title));
+    let fields = batches.schema.fields();
+    for field in fields.iter().take(SHOWN_COLUMNS) {
+        let of = html(&field.data_type().to_string());
+        let _ = write!(text, "<tr><td>{}</td><td>{of}</td></tr>", html(field.name()));
+    }
+    text.push_str("</tbody></table>");
+    if fields.len() > SHOWN_COLUMNS {
+        let _ = write!(text, "<p>… and {} more columns</p>", fields.len() - SHOWN_COLUMNS);
+    }
+    text
+}
+
+/// Iterator over the rows of a table.
+#[pyclass(frozen, module = "ichnos")]
+pub(crate) struct RowIterator(Mutex<RowsState>);
+
+struct RowsState {
+    names: Arc<ColumnNames>,
+    /// `None` after the last batch.
+    source: Option<Box<dyn BatchSource>>,
+    batches: VecDeque<Arc<NamedBatch>>,
+    row: usize,
+}
+
+impl RowIterator {
+    pub(crate) fn new(py: Python<'_>, batches: &Batches) -> PyResult<Self> {
+        let source = detached(py, || batches.start())?;
+        let names = Arc::new(ColumnNames::new(&batches.schema));
+        Ok(Self(Mutex::new(RowsState { names, source: Some(source), batches: VecDeque::new(), row: 0 })))
+    }
+
+    fn next_place(&self, py: Python<'_>) -> PyResult<Option<RowPlace>> {
+        let mut state = self.0.lock_py_attached(py).unwrap_or_else(|poisoned| poisoned.into_inner());
+        loop {
+            if let Some(batch) = state.batches.front().map(Arc::clone) {
+                let row = state.row;
+                if row < batch.batch.num_rows() {
+                    state.row += 1;
+                    return Ok(Some(RowPlace { batch, row }));
+                }
+                state.batches.pop_front();
+                state.row = 0;
+            }
+            let state = &mut *state;
+            let Some(source) = &mut state.source else { return Ok(None) };
+            match detached(py, || source.next_batch()) {
+                Ok(Some(batch)) => {
+                    let names = Arc::clone(&state.names);
+                    state.batches.push_back(Arc::new(NamedBatch { names, batch }));
+                }
+                found => {
+                    state.source = None;
+                    return Ok(found.map(|_| None)?);
+                }
+            }
+        }
+    }
+}
+
+#[pymethods]
+impl RowIterator {
+    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Row>> {
+        Ok(self.next_place(py)?.map(Row))
+    }
+}
+
+/// Returns an error for an unknown column.
+pub(crate) fn unknown_column<'n>(wanted: &str, names: impl IntoIterator<Item = &'n str>) -> Failure {
+    let failure = Failure::new(format!("columns: there is no column `{}`", shown(wanted)));
+    match ichnos::query::suggestions::did_you_mean(wanted, names) {
+        Some(help) => failure.help(help),
+        None => failure,
+    }
+}

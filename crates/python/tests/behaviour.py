@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""Arguments, errors, texts, threads, Ctrl-C, and streams that are read in part. behaviour.py COMMAND [TRACES]"""
+import collections.abc
+import gc
+import itertools
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import polars
+import pyarrow
+
+import ichnos
+from support import FXT, LTTNG, command, examples, raises, run
+
+
+def lines(path, events):
+    with open(path, "w") as file:
+        for number, (name, payload) in enumerate(events):
+            file.write(json.dumps({"ts": number, "name": name, "payload": payload}) + "\n")
+
+
+def selection():
+    trace = ichnos.open(pathlib.Path(LTTNG))
+    names = collections.Counter(event.name for event in trace.events())
+    name = min(names)
+    assert {event.name for event in trace.events(event=name)} == {name}
+    assert sum(1 for _ in trace.events(event=[name, "no such event"])) == names[name]
+    assert sum(1 for _ in trace.events(filter='event == "%s"' % name)) == names[name]
+    times = [event.ts for event in trace.events()]
+    middle = times[len(times) // 2]
+    assert [event.ts for event in trace.events(begin=middle)] == [ts for ts in times if ts >= middle]
+    later = [event.ts for event in trace.events(begin="+0.000001s", end=str(times[-1] / 1e9 + 1))]
+    assert later == [ts for ts in times if ts >= times[0] + 1000]
+    shifted = ichnos.open(LTTNG, offset="+1s")
+    assert [event.ts for event in shifted.events()] == [ts + 10**9 for ts in times]
+    assert [event.ts for event in ichnos.open(LTTNG, offset={LTTNG: 10**9}).events()] == [ts + 10**9 for ts in times]
+    assert pyarrow.table(trace.events(columns=[])).num_rows == len(times)
+    both = ichnos.open([LTTNG, FXT], assume_correlated=True)
+    assert len(both.paths) == 2 and {row["trace"] for row in both.info} == set(both.paths)
+
+
+def event():
+    trace = ichnos.open(LTTNG)
+    for event in trace.events():
+        assert isinstance(event, collections.abc.Mapping)
+        whole = dict(event)
+        assert whole["ts"] == event.ts and whole["event"] == event.name == event["event"]
+        assert list(event) == event.keys() and len(event) == len(whole) == len(event.values()) == len(event.items())
+        assert event.get("no such field") is None and event.get("no such field", 7) == 7
+        assert "no such field" not in event and 7 not in event and "ts" in event
+        assert set(whole) - set(event.fields()) <= {"ts", "event", "stream", "packet", "seq"}
+        raises(lambda: event["no such field"], "no such field", of=KeyError)
+    only = next(iter(trace.events(columns=["stream"])))
+    assert only.stream is not None
+
+
+def errors():
+    error = raises(lambda: ichnos.open("/nonexistent"), "/nonexistent: no such file or directory")
+    assert error.path == "/nonexistent" and error.byte is None
+    shown = run("cat", "/nonexistent").stderr.decode()
+    assert str(error).splitlines()[0] in shown, (str(error), shown)
+    raises(lambda: ichnos.open(__file__), "no trace found")
+    raises(lambda: ichnos.open([]), "at least one path")
+    raises(lambda: ichnos.open("-"), "standard input")
+    raises(lambda: ichnos.open(7), "paths: expected a path", of=TypeError)
+    raises(lambda: ichnos.open([7]), "paths: expected a path", of=TypeError)
+    raises(lambda: ichnos.open(LTTNG, offset="yesterday"), "offset: ")
+    raises(lambda: ichnos.open(LTTNG, map="/nonexistent.toml"), "/nonexistent.toml")
+    trace = ichnos.open(FXT)
+    raises(lambda: trace.events(event=1), "event: expected a text", of=TypeError)
+    raises(lambda: trace.events(event="["), "event: ")
+    raises(lambda: trace.events(filter="a =="), "filter: ")
+    raises(lambda: trace.events(filter="nonexistent_field == 1"), "nonexistent_field")
+    raises(lambda: trace.events(begin="yesterday"), "begin: ")
+    raises(lambda: trace.events(columns=["tss"]), "no column `tss`", "`ts`")
+    raises(lambda: trace.events(timestamps="hours"), "timestamps: ")
+    raises(lambda: trace.stats("event", of="x", spans=True), "of and spans")
+    with tempfile.TemporaryDirectory() as directory:
+        broken = os.path.join(directory, "metadata")
+        with open(broken, "w") as file:
+            file.write("/* CTF 1.8 */\ntrace { major = 1;\n")
+        error = raises(lambda: ichnos.open(directory), "metadata")
+        assert error.path is not None and error.path.endswith("metadata") and error.byte is not None, vars(error)
+        output = os.path.join(directory, "out.jsonl")
+        report = ichnos.convert(FXT, output)
+        assert report["events"] == sum(1 for _ in trace.events()) and report["paths"] == [output], report
+        assert [e.ts for e in ichnos.open(output).events()] == [e.ts for e in trace.events()]
+        error = raises(lambda: ichnos.convert(FXT, output), "exist")
+        assert error.path == output
+        ichnos.convert(FXT, output, force=True, event="no such event")
+        raises(lambda: ichnos.convert(FXT, output, to="no such format", force=True), "unknown format", "parquet")
+        raises(lambda: ichnos.convert(FXT, FXT, to="fxt", force=True), "input")
+        raises(lambda: ichnos.convert(FXT, os.path.join(directory, "p"), to="parquet", options={"timestamps": "hours"}), "options")
+        dataset = os.path.join(directory, "events")
+        ichnos.convert(LTTNG, dataset, to="parquet", options={"timestamps": "nanos"})
+        assert polars.scan_parquet(dataset + "/event=*/*.parquet", missing_columns="insert", extra_columns="ignore").collect().height == sum(1 for _ in ichnos.open(LTTNG).events())
+
+
+def texts():
+    """No text of a trace reaches a terminal or a notebook as it is."""
+    hostile = "\x1b[31m<b>&\u202e'\"\0"
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "hostile.jsonl")
+        lines(path, [(hostile, {hostile: hostile, "x": [hostile]}), ("a", {"x": 1})])
+        trace = ichnos.open(path)
+        events = trace.events()
+        printed = [repr(trace), repr(events), str(events), repr(trace.classes), *map(repr, events), *map(repr, trace.classes)]
+        for text in printed:
+            assert not any(ord(c) < 32 or c in "\x7f\u202e" for c in text), text
+        for html in (trace._repr_html_(), events._repr_html_(), trace.classes._repr_html_()):
+            assert "<b>" not in html and "\x1b" not in html and "\u202e" not in html and "<table>" in html
+        assert "&lt;b&gt;" in trace.classes._repr_html_()
+        first = next(iter(events))
+        assert first.name == hostile and first[hostile] == hostile
+        # The C interface cannot express a NUL in a name.
+        assert pyarrow.table(events).num_rows == 2
+        assert trace.schema[0]["format"] == "jsonl"
+        many = os.path.join(directory, "many.jsonl")
+        lines(many, [("event %d" % number, {}) for number in range(30)])
+        assert "more rows" in ichnos.open(many).classes._repr_html_()
+
+
+def parts():
+    """A stream and an iterator can be dropped before their ends, also in other threads."""
+    trace = ichnos.open(LTTNG)
+    for _ in range(20):
+        reader = pyarrow.RecordBatchReader.from_stream(trace.events())
+        reader.schema
+        del reader
+        capsule = trace.events().__arrow_c_stream__()
+        del capsule
+        iterator = iter(trace.events())
+        next(iterator)
+        kept = next(iterator)
+        del iterator
+        gc.collect()
+        assert kept.name
+    events = trace.events()
+    del trace
+    gc.collect()
+    assert len(list(events)) == len(list(events)) > 0
+
+
+def threads():
+    """Several threads read the same events, and share an iterator."""
+    trace = ichnos.open(LTTNG)
+    events = trace.events()
+    wanted = sum(1 for _ in events)
+    found, shared = [], iter(events)
+    problems = []
+
+    def work(number):
+        try:
+            if number % 3 == 0:
+                found.append(pyarrow.table(events).num_rows)
+            elif number % 3 == 1:
+                found.append(sum(1 for _ in trace.events()))
+            else:
+                counts.append(sum(1 for _ in shared))
+        except BaseException as error:  # noqa: B902
+            problems.append(error)
+
+    counts = []
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(12)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not problems, problems
+    assert found == [wanted] * 8 and sum(counts) == wanted, (found, counts, wanted)
+
+
+ENDLESS = """
+import signal, sys, threading, time
+import ichnos
+trace = ichnos.open(sys.argv[1])
+def interrupt():
+    # The work below must have begun.
+    time.sleep(0.3)
+    print("interrupting", flush=True)
+    signal.raise_signal(signal.SIGINT) if False else __import__("os").kill(__import__("os").getpid(), signal.SIGINT)
+threading.Thread(target=interrupt, daemon=True).start()
+began = time.time()
+try:
+    while True:
+        WORK
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+except Exception as error:
+    print("interrupted" if "interrupted" in str(error) else repr(error), flush=True)
+assert time.time() - began < 30
+"""
+
+WORK = {
+    "iterator": "sum(1 for _ in trace.events())",
+    "nothing selected": "list(trace.events(filter='number == -1'))",
+    "pyarrow": "__import__('pyarrow').table(trace.events(filter='number == -1'))",
+    "statistics": "trace.stats('event')",
+    "spans": "list(trace.spans())",
+}
+
+
+def interrupts():
+    """Ctrl-C ends reading, and is an exception."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "many.jsonl")
+        lines(path, [("a", {"number": number}) for number in range(100_000)])
+        for name, work in WORK.items():
+            program = ENDLESS.replace("WORK", work)
+            done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, timeout=120, check=False)
+            assert done.stdout.split() == [b"interrupting", b"interrupted"], (name, done)
+
+
+def stubs():
+    """The types of the package are those of the compiled module."""
+    try:
+        from mypy import stubtest
+    except ImportError:
+        print("skipped: types (mypy is not installed)")
+        return
+    done = subprocess.run([sys.executable, "-m", "mypy.stubtest", "ichnos"], capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "typed.py")
+        with open(path, "w") as file:
+            file.write(
+                "import ichnos\n"
+                "trace = ichnos.open('x', offset={'x': 3})\n"
+                "names: list[str] = [event.name for event in trace.events(event=['a'], begin='+1s')]\n"
+                "times: list[int | None] = [event.ts for event in trace.events()]\n"
+                "rows = [dict(row) for row in trace.spans()]\n"
+            )
+        done = subprocess.run([sys.executable, "-m", "mypy", "--strict", path], capture_output=True, check=False)
+        assert done.returncode == 0, done.stdout.decode()
+
+
+for test in (selection, event, errors, texts, parts, threads, interrupts, stubs):
+    began = time.time()
+    test()
+    print("behaviour.py: %s, %.1f s" % (test.__name__, time.time() - began), flush=True)

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""polars, pandas, pyarrow and DuckDB get equal answers from the same events. engines.py COMMAND [TRACES]"""
+import collections
+
+import duckdb
+import polars
+import pyarrow
+
+import ichnos
+from support import DOTNET, FXT, LTTNG, examples
+
+try:
+    import pandas
+except ImportError:
+    pandas = None
+    print("skipped: pandas (not installed)")
+
+
+def plain(value):
+    return value.item() if hasattr(value, "item") else value
+
+
+def same(table, columns):
+    """Reads a table with each library, and returns its rows."""
+    arrow = pyarrow.table(table).select(columns)
+    rows = [tuple(row[column] for column in columns) for row in arrow.to_pylist()]
+    frame = polars.DataFrame(table).select(columns)
+    assert frame.rows() == rows, (frame.rows()[:3], rows[:3])
+    names = ", ".join('"%s"' % column for column in columns)
+    found = duckdb.sql("SELECT %s FROM table" % names) if False else duckdb.connect().execute("SELECT %s FROM table" % names)
+    assert found.fetchall() == rows
+    if pandas is not None:
+        frame = pandas.DataFrame.from_arrow(table)[columns]
+        lines = [tuple(None if pandas.isna(value) else plain(value) for value in row) for row in frame.itertuples(index=False)]
+        assert lines == rows, (lines[:3], rows[:3])
+    read = [tuple(row[column] for column in columns) for row in table]
+    assert read == rows, (read[:3], rows[:3])
+    return rows
+
+
+def events():
+    for path in (LTTNG, FXT, DOTNET):
+        trace = ichnos.open(path)
+        rows = same(trace.events(columns=["ts", "event", "stream", "seq"]), ["ts", "event", "stream", "seq"])
+        # Events are sorted by time, and the iterator has the same ones.
+        times = [row[0] for row in rows if row[0] is not None]
+        assert times == sorted(times)
+        plain_events = [(event.ts, event.name, event.stream) for event in trace.events()]
+        assert plain_events == [row[:3] for row in rows]
+        unmerged = same(trace.events(merge=False, columns=["ts", "event", "stream", "seq"]), ["ts", "event", "stream", "seq"])
+        assert sorted(unmerged, key=str) == sorted(rows, key=str)
+        # The log line and the trace.
+        log = pyarrow.table(trace.events(columns=["ts", "level", "message", "trace"]))
+        assert set(log["trace"].to_pylist()) == set(trace.paths)
+
+
+def tables():
+    frames = ichnos.open(FXT)
+    spans = same(frames.spans(), ["begin_ts", "end_ts", "duration", "name", "nesting", "is_complete"])
+    durations = collections.defaultdict(list)
+    for span in spans:
+        durations[span[3]].append(span[2])
+    assert sum(durations["BuildFrame"]) == 8333333 and sum(durations["LoadImage"]) == 28333334
+    stats = {row["event"]: row for row in frames.stats("event", spans=True)}
+    for name, times in durations.items():
+        assert stats[name]["count"] == len(times) and stats[name]["total"] == sum(times), name
+    lttng = ichnos.open(LTTNG)
+    classes = same(lttng.classes, ["event", "events"])
+    counts = collections.Counter(event.name for event in lttng.events())
+    assert {name: count for name, count in classes if count} == counts
+    grouped = same(lttng.stats("event"), ["event", "events", "begin_ts", "end_ts"])
+    assert {row[0]: row[1] for row in grouped} == counts
+    assert sum(row[0] for row in same(lttng.stats(), ["events"])) == sum(counts.values())
+    assert same(lttng.info, ["trace", "format", "stream", "packets", "clock_frequency"])[0][1] == "ctf"
+    assert same(lttng.losses, ["kind", "count"]) == []
+    dotnet = ichnos.open(DOTNET)
+    stacks, frames = same(dotnet.stacks(), ["stack", "caller", "frame"]), same(dotnet.frames(), ["frame", "symbol"])
+    symbols = dict(frames)
+    top = collections.Counter(symbols[frame] for event in dotnet.events() for stack, _, frame in stacks if event.get("stack") == stack)
+    assert "Hello.Mix(int32)" in top, top.most_common(3)
+    proxy = ichnos.open(examples + "/hello-xtrace/proxy.reports")
+    tasks = same(proxy.tasks(), ["task", "operations", "edges", "duration"])
+    edges = same(proxy.edges(), ["task", "cause", "effect", "kind", "is_critical"])
+    assert len(edges) == sum(task[2] for task in tasks) and any(edge[4] for edge in edges)
+
+
+def types():
+    """Columns of several classes have a common type."""
+    table = pyarrow.table(ichnos.open(LTTNG).events())
+    assert table.schema.field("ts").type == pyarrow.int64()
+    assert pyarrow.schema(ichnos.open(LTTNG).events()) == table.schema
+    assert table.schema.names == ichnos.open(LTTNG).events().columns
+    time = pyarrow.table(ichnos.open(LTTNG).events(timestamps="nanos"))
+    assert str(time.schema.field("time").type) == "timestamp[ns, tz=UTC]", time.schema
+    assert time["time"].cast(pyarrow.int64()).to_pylist() == time["ts"].to_pylist()
+
+
+events()
+tables()
+types()
+print("engines.py: events and tables agree")
