@@ -1,9 +1,15 @@
 //! Writes opened traces: conversions between formats, and parts of traces.
 
 mod live_traces;
+#[cfg(feature = "otlp")]
+mod otlp_push;
+#[cfg(feature = "table")]
+mod parquet_layouts;
 mod part_times;
 mod part_values;
 mod split;
+#[cfg(any(feature = "otlp", feature = "table"))]
+mod telemetry_worker;
 mod text_file_writer;
 mod viewer_file;
 mod viewer_formats;
@@ -13,8 +19,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ichnos_io::{
-    CreateError, MessageOrder, OptionValue, OutputConflict, Verify, WriteOptions, WriteReport, WriteSource,
-    WriteTarget, WriterFactory,
+    CreateError, MessageOrder, OptionValue, Output, OutputConflict, SentCounts, Verify, WriteOptions,
+    WriteReport, WriteSource, WriteTarget, WriterFactory,
 };
 use ichnos_model::lower::LossTable;
 use ichnos_model::message::Damage;
@@ -105,6 +111,14 @@ pub enum ConvertError {
     /// The conversion was stopped.
     #[error("stopped")]
     Stopped,
+    /// Sending ended early.
+    #[error("{error}; {sent}")]
+    Sent {
+        /// Reason.
+        error: Box<ConvertError>,
+        /// Numbers of elements that were sent before.
+        sent: SentCounts,
+    },
 }
 
 impl From<CreateError> for ConvertError {
@@ -138,13 +152,17 @@ pub const TABLE_FORMATS: [&str; 2] = ["parquet", "arrow"];
 pub fn targets() -> impl Iterator<Item = Target> + Clone {
     #[cfg(feature = "table")]
     let tables: [&'static dyn WriterFactory; 2] =
-        [&ichnos_table::ParquetWriter, &ichnos_table::ArrowIpcWriter];
+        [&parquet_layouts::ParquetLayouts, &ichnos_table::ArrowIpcWriter];
     #[cfg(not(feature = "table"))]
     let tables: [&'static dyn WriterFactory; 0] = [];
     let formats = formats().filter_map(|format| Some(Target::new(format.name, format.writer?)));
     let viewers = VIEWER_FORMATS.iter().map(|viewer| Target::new(viewer.name, viewer));
     let tables = TABLE_FORMATS.into_iter().zip(tables).map(|(format, writer)| Target::new(format, writer));
-    formats.chain(viewers).chain(tables)
+    #[cfg(feature = "otlp")]
+    let receivers = [Target::new(otlp_push::OTLP_PUSH, &otlp_push::OtlpPushWriter)];
+    #[cfg(not(feature = "otlp"))]
+    let receivers: [Target; 0] = [];
+    formats.chain(viewers).chain(receivers).chain(tables)
 }
 
 /// Returns the crate feature that is missing to write a format with this name, or files with this extension.
@@ -163,6 +181,9 @@ pub fn target(format: Option<&str>, path: &std::path::Path, dialect: Option<&str
     let mut targets = targets();
     if let Some(wanted) = format {
         return targets.find(|target| target.format == wanted);
+    }
+    if is_address(path) {
+        return targets.find(|target| target.writer.sends());
     }
     let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
     // The longest matching extension counts: `otlp.jsonl` before `jsonl`.
@@ -183,6 +204,13 @@ pub fn target(format: Option<&str>, path: &std::path::Path, dialect: Option<&str
     }
     // A path without an extension is a directory.
     by_extension.or_else(|| targets.find(|target| path.extension().is_none() && target.writer.is_directory()))
+}
+
+/// Returns `true` for the address of a receiver instead of a path.
+#[must_use]
+pub fn is_address(path: &Path) -> bool {
+    let scheme = path.to_str().and_then(|path| path.split_once("://")).map(|(scheme, _)| scheme);
+    scheme.is_some_and(|scheme| ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)))
 }
 
 /// Output format of a conversion.
@@ -247,7 +275,13 @@ impl Reader<'_> {
         path: Option<PathBuf>,
         options: &ConvertOptions<'_>,
     ) -> Result<WriteReport, ConvertError> {
-        if let Some(path) = &path {
+        let path = match path {
+            Some(path) if writer.sends() && options.strict => {
+                return self.send_lossless(writer, path, options);
+            }
+            path => path,
+        };
+        if let Some(path) = path.as_ref().filter(|_| !writer.sends()) {
             self.session.check_output(path, OutputKind::Trace)?;
         }
         if self.shard.is_some() && !writer.writes_shards() {
@@ -273,6 +307,27 @@ impl Reader<'_> {
         }
         let output = writer.create(target, sources, &write)?;
         check_strict(options, || output.losses())?;
+        let selected =
+            self.write_messages(&*output, &write, options, input).map_err(|error| match output.sent() {
+                Some(sent) => ConvertError::Sent { error: Box::new(error), sent },
+                None => error,
+            })?;
+        let mut report = output.finish()?;
+        report.selected_events = selected;
+        if !writer.drops_events() {
+            report.events = report.selected_events;
+        }
+        Ok(report)
+    }
+
+    /// Passes the messages to an output. Returns the number of selected events.
+    fn write_messages(
+        &self,
+        output: &dyn Output,
+        write: &WriteOptions,
+        options: &ConvertOptions<'_>,
+        damage: InputDamage,
+    ) -> Result<u64, ConvertError> {
         let streams = StreamOptions {
             // A change of packet times needs the times of the next packet.
             looks_ahead: write.repair || write.packet_size.is_some() || write.window != Window::default(),
@@ -281,16 +336,28 @@ impl Reader<'_> {
             reads_copied: options.verify,
         };
         let pass_options = PassOptions { threads: options.threads, streams, ..PassOptions::default() };
-        let observer = DamageObserver { observer: options.observer, damage: input };
-        let summary = options.pass.write(self, &*output, &pass_options, &observer)?;
+        let observer = DamageObserver { observer: options.observer, damage };
+        let summary = options.pass.write(self, output, &pass_options, &observer)?;
         options.check_end(&summary)?;
         check_strict(options, || output.losses())?;
-        let mut report = output.finish()?;
-        report.selected_events = summary.counts.events;
-        if !writer.drops_events() {
-            report.events = report.selected_events;
+        Ok(summary.counts.events)
+    }
+
+    /// Sends only if the conversion is lossless, which takes a pass of its own. What the receiver rejects is a loss in
+    /// the report, because the rest cannot be taken back.
+    fn send_lossless(
+        &self,
+        writer: &dyn WriterFactory,
+        path: PathBuf,
+        options: &ConvertOptions<'_>,
+    ) -> Result<WriteReport, ConvertError> {
+        if self.session.is_live() {
+            let problems = vec!["live input can only be read once, so losses are known too late".to_owned()];
+            let (trace, dialect) = ("live input".to_owned(), "lossless requests");
+            return Err(CreateError::Unsupported { trace, dialect, problems }.into());
         }
-        Ok(report)
+        self.convert(writer, None, options)?;
+        self.convert(writer, Some(path), &ConvertOptions { strict: false, ..options.clone() })
     }
 
     /// Returns the traces to write, and the write options for all of them. `leaves_out` means that an output does not
@@ -314,7 +381,7 @@ impl Reader<'_> {
         write.window = window;
         // Outputs know one window: a packet in it can have events outside the window of its trace.
         write.leaves_out |= !is_of_all;
-        if writer.needs_times() && write.first_time.is_none() {
+        if writer.needs_times(&write.formats) && write.first_time.is_none() {
             write.first_time = self.first_time();
         }
         write.live = self.session.is_live();

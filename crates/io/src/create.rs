@@ -70,7 +70,14 @@ pub trait WriterFactory: Send + Sync {
     }
 
     /// Returns `true` if the format requires a time for all events: see [`WriteOptions::first_time`].
-    fn needs_times(&self) -> bool {
+    fn needs_times(&self, options: &FormatOptions) -> bool {
+        let _ = options;
+        false
+    }
+
+    /// Returns `true` if messages are sent to another program at once, so that they cannot be taken back. The path of
+    /// the output is an address.
+    fn sends(&self) -> bool {
         false
     }
 
@@ -507,6 +514,43 @@ pub trait PartsOutput {
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError>;
 }
 
+/// Numbers of requests and elements that were sent to another program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SentCounts {
+    /// Number of requests with an answer.
+    pub answered: u64,
+    /// Number of times a request was sent again.
+    pub retries: u64,
+    /// Number of acknowledged elements.
+    pub acknowledged: u64,
+    /// Number of rejected elements.
+    pub rejected: u64,
+    /// Number of requests without an answer, which the other program may have.
+    pub unanswered: u64,
+    /// Number of elements in these requests.
+    pub unknown: u64,
+}
+
+impl std::fmt::Display for SentCounts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { answered, retries, acknowledged, rejected, unanswered, unknown } = self;
+        write!(f, "{acknowledged} elements acknowledged in {answered} requests")?;
+        if *retries > 0 {
+            write!(f, ", {retries} sent again")?;
+        }
+        if *rejected > 0 {
+            write!(f, ", {rejected} elements rejected")?;
+        }
+        if *unanswered > 0 {
+            write!(
+                f,
+                ", {unanswered} requests with {unknown} elements without an answer: the receiver may have them"
+            )?;
+        }
+        Ok(())
+    }
+}
+
 /// Summary of the written data.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -529,6 +573,8 @@ pub struct WriteReport {
     pub checksum: Option<u64>,
     /// Losses.
     pub losses: LossTable,
+    /// Numbers of elements that were sent, if the output [sends](WriterFactory::sends).
+    pub sent: Option<SentCounts>,
     /// Why the output is a directory, for a format that also writes single files.
     pub directory_reason: Option<String>,
 }

@@ -49,6 +49,12 @@ impl FormatOption {
         Self { name, about, details: "", value_name: "TEXT", kind: OptionKind::Text, unprefixed: false }
     }
 
+    /// Creates an option that can be repeated. Its value is a list of texts.
+    #[must_use]
+    pub const fn texts(name: &'static str, about: &'static str) -> Self {
+        Self { name, about, details: "", value_name: "TEXT", kind: OptionKind::Texts, unprefixed: false }
+    }
+
     /// Sets the details, in sentences.
     #[must_use]
     pub const fn details(mut self, details: &'static str) -> Self {
@@ -75,7 +81,7 @@ impl FormatOption {
     pub const fn values(&self) -> &'static [OptionValue] {
         match self.kind {
             OptionKind::Choice(values) => values,
-            OptionKind::File | OptionKind::Text => &[],
+            OptionKind::File | OptionKind::Text | OptionKind::Texts => &[],
         }
     }
 }
@@ -90,6 +96,8 @@ pub enum OptionKind {
     File,
     /// Any text.
     Text,
+    /// Texts, one for each time that the option is set.
+    Texts,
 }
 
 /// A possible value of an option.
@@ -137,6 +145,7 @@ enum ValueContent {
     Choice(&'static str),
     File { path: String, bytes: Bytes },
     Text(String),
+    Texts(Vec<String>),
 }
 
 impl FormatOptions {
@@ -172,6 +181,11 @@ impl FormatOptions {
                 ValueContent::Choice(chosen.name)
             }
             OptionKind::Text => ValueContent::Text(value.to_string_lossy().into_owned()),
+            OptionKind::Texts => {
+                let mut texts: Vec<String> = self.texts(format, name).to_vec();
+                texts.push(value.to_string_lossy().into_owned());
+                ValueContent::Texts(texts)
+            }
             OptionKind::File => {
                 let path = value.to_string_lossy().into_owned();
                 match Bytes::from_file(value.as_ref()) {
@@ -193,7 +207,16 @@ impl FormatOptions {
     pub fn choice(&self, format: &str, name: &str) -> Option<&'static str> {
         match self.value(format, name)? {
             ValueContent::Choice(value) => Some(value),
-            ValueContent::File { .. } | ValueContent::Text(_) => None,
+            ValueContent::File { .. } | ValueContent::Text(_) | ValueContent::Texts(_) => None,
+        }
+    }
+
+    /// Returns the texts for an option, in the order in which they were set.
+    #[must_use]
+    pub fn texts(&self, format: &str, name: &str) -> &[String] {
+        match self.value(format, name) {
+            Some(ValueContent::Texts(texts)) => texts,
+            _ => &[],
         }
     }
 
@@ -202,7 +225,7 @@ impl FormatOptions {
     pub fn text(&self, format: &str, name: &str) -> Option<&str> {
         match self.value(format, name)? {
             ValueContent::Text(text) => Some(text),
-            ValueContent::Choice(_) | ValueContent::File { .. } => None,
+            ValueContent::Choice(_) | ValueContent::File { .. } | ValueContent::Texts(_) => None,
         }
     }
 
@@ -210,7 +233,7 @@ impl FormatOptions {
     #[must_use]
     pub fn file(&self, format: &str, name: &str) -> Option<(&str, &Bytes)> {
         match self.value(format, name)? {
-            ValueContent::Choice(_) | ValueContent::Text(_) => None,
+            ValueContent::Choice(_) | ValueContent::Text(_) | ValueContent::Texts(_) => None,
             ValueContent::File { path, bytes } => Some((path, bytes)),
         }
     }
@@ -218,7 +241,7 @@ impl FormatOptions {
     /// Returns the paths of all files that options name.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         self.set.iter().filter_map(|set| match &set.value {
-            ValueContent::Choice(_) | ValueContent::Text(_) => None,
+            ValueContent::Choice(_) | ValueContent::Text(_) | ValueContent::Texts(_) => None,
             ValueContent::File { path, .. } => Some(path.as_str()),
         })
     }

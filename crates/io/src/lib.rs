@@ -71,7 +71,7 @@ pub use collect::{
     COLLECTION, COLLECTION_HEAD, CollectSettings, REQUESTS, SEGMENT, StoreReport, TaskKey, numbered_file,
 };
 pub use create::{
-    CreateError, FirstTime, PartTarget, PartsOutput, ReaderRules, Verify, VerifyFn, WriteOptions,
+    CreateError, FirstTime, PartTarget, PartsOutput, ReaderRules, SentCounts, Verify, VerifyFn, WriteOptions,
     WriteReport, WriteSource, WriteTarget, WriterFactory,
 };
 pub use datagrams::{Datagram, DatagramStop, Datagrams};

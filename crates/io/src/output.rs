@@ -8,7 +8,7 @@ use ichnos_model::event::Packet;
 use ichnos_model::lower::LossTable;
 use ichnos_model::{DataStream, Event, Message};
 
-use crate::{CreateError, WriteReport};
+use crate::{CreateError, SentCounts, WriteReport};
 
 /// Message order that an output needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +114,11 @@ pub trait Output: Send + Sync {
     /// Returns the losses so far.
     fn losses(&self) -> LossTable {
         LossTable::default()
+    }
+
+    /// Returns what was sent so far, if the output [sends](crate::WriterFactory::sends).
+    fn sent(&self) -> Option<SentCounts> {
+        None
     }
 
     /// Completes the output.

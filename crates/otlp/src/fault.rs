@@ -7,11 +7,12 @@ use ichnos_json::read;
 
 /// Reason why a part of a request cannot be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RequestFault {
+#[non_exhaustive]
+pub struct RequestFault {
     /// Offset in the request, in bytes.
-    pub(crate) at: usize,
+    pub at: usize,
     /// Expected and found data.
-    pub(crate) message: Cow<'static, str>,
+    pub message: Cow<'static, str>,
 }
 
 impl RequestFault {

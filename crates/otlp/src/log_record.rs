@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use crate::any_value::{AnyValue, NamedValue, ValueDecoder};
 use crate::draft::{DraftIds, DraftKind, EventDraft};
 use crate::fault::Decoded;
-use crate::input::EncodedMessage;
+use crate::input::{EncodedMessage, lossy};
+use crate::row::{LogRow, id_text, text_pairs, value_text};
 use crate::schema::log;
 
 /// A log record.
@@ -61,6 +62,22 @@ impl<'a> LogRecord<'a> {
     /// Returns the time, or else the time of observation.
     pub(crate) fn time(&self) -> u64 {
         if self.time == 0 { self.observed } else { self.time }
+    }
+
+    /// Returns the record as a row.
+    pub(crate) fn to_row(&self) -> LogRow<'_> {
+        let text = |bytes| lossy(Cow::Borrowed(bytes));
+        LogRow {
+            time: self.time(),
+            trace_id: id_text(self.ids.trace.as_ref().map(|id| &id[..])),
+            span_id: id_text(self.ids.span.as_ref().map(|id| &id[..])),
+            flags: self.flags,
+            severity: self.severity,
+            severity_text: text(&self.severity_text),
+            body: value_text(&self.body),
+            attributes: text_pairs(&self.attributes),
+            event_name: text(&self.name),
+        }
     }
 
     /// Returns the record as an event.

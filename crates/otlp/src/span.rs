@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use crate::any_value::{AnyValue, NamedValue, ValueDecoder};
 use crate::draft::{DraftIds, DraftKind, EventDraft, name_of};
 use crate::fault::Decoded;
-use crate::input::{EncodedMessage, FieldInput};
+use crate::input::{EncodedMessage, FieldInput, lossy};
+use crate::row::{LinkRow, SpanRow, id_text, text_pairs};
 use crate::schema::{link, span, span_event, status};
 
 /// A span.
@@ -84,6 +85,34 @@ impl<'a> SpanRecord<'a> {
             Ok(())
         })?;
         Ok(found)
+    }
+
+    /// Returns the span as a row.
+    pub(crate) fn to_row(&self) -> SpanRow<'_> {
+        let text = |bytes| lossy(Cow::Borrowed(bytes));
+        let events = self.events.iter();
+        let events = events.map(|event| (event.time, text(&event.name), text_pairs(&event.attributes)));
+        let links = self.links.iter().map(|link| LinkRow {
+            trace_id: id_text(link.trace.as_ref().map(|id| &id[..])),
+            span_id: id_text(link.span.as_ref().map(|id| &id[..])),
+            trace_state: text(&link.trace_state),
+            attributes: text_pairs(&link.attributes),
+        });
+        SpanRow {
+            start: self.start,
+            end: self.end_time(),
+            trace_id: id_text(self.trace.as_ref().map(|id| &id[..])),
+            span_id: id_text(self.id.as_ref().map(|id| &id[..])),
+            parent_id: id_text(self.parent.as_ref().map(|id| &id[..])),
+            trace_state: text(&self.trace_state),
+            name: text(&self.name),
+            kind: self.kind,
+            status: self.status,
+            status_message: text(&self.status_message),
+            attributes: text_pairs(&self.attributes),
+            events: events.collect(),
+            links: links.collect(),
+        }
     }
 
     fn decode_status(&mut self, input: FieldInput<'a, '_>) -> Decoded<()> {

@@ -12,6 +12,8 @@ use parquet::file::metadata::ParquetMetaDataReader;
 use crate::append_root::is_run;
 use crate::common_columns::COLUMNS_FILE;
 use crate::fingerprint::Fingerprint;
+use crate::otel_columns::{LOGS, TRACES};
+use crate::partition::{Partition, is_partition};
 use crate::side_tables::SIDE_TABLES;
 
 /// Maximum length of a class name in a directory name, in bytes, with escaped bytes.
@@ -83,6 +85,12 @@ pub(crate) fn side_file(shard: Option<Shard>) -> String {
     format!("part-0{}.parquet", suffix(shard))
 }
 
+/// Returns the path of a file in OpenTelemetry's layout.
+pub(crate) fn otel_file(table: &str, partition: Option<Partition>, part: usize) -> String {
+    let directories = partition.map_or_else(String::new, |partition| format!("{}/", partition.directories()));
+    format!("{table}/{directories}part-{part}.parquet")
+}
+
 fn suffix(shard: Option<Shard>) -> String {
     shard.map_or_else(String::new, |shard| format!("-{}-of-{}", shard.index(), shard.count()))
 }
@@ -133,13 +141,23 @@ fn foreign(path: &Path) -> io::Error {
 
 /// Returns the shard that wrote a file, or `Some(None)` for a dataset without shards. Returns `None` for other files.
 fn parse(path: &Path) -> Option<Option<Shard>> {
-    let names: Vec<&str> = path
+    let mut names: Vec<&str> = path
         .components()
         .filter_map(|component| match component {
             Component::Normal(name) => name.to_str(),
             _ => None,
         })
         .collect();
+    if let [of_table @ .., file] = &names[..]
+        && let [directories @ .., _] = of_table
+    {
+        // The directories of partitions are between the directory of the table and the file.
+        let partitions = of_table.iter().rev().take_while(|name| is_partition(name)).count();
+        let kept = of_table.len() - partitions.min(directories.len()).min(2);
+        let file = *file;
+        names.truncate(kept);
+        names.push(file);
+    }
     let (directory, file) = match names[..] {
         [file] => return (file == COLUMNS_FILE).then_some(None),
         [directory, file] => (directory, file),
@@ -147,6 +165,9 @@ fn parse(path: &Path) -> Option<Option<Shard>> {
         _ => return None,
     };
     let name = file.strip_prefix("part-")?.strip_suffix(".parquet")?;
+    if [TRACES, LOGS].contains(&directory) {
+        return number(name).map(|_| None);
+    }
     let (name, shard) = match name.split_once("-of-") {
         None => (name, None),
         Some((name, count)) => {

@@ -77,6 +77,12 @@ mod file_encoder;
 mod fingerprint;
 mod note;
 mod ordered_batches;
+#[cfg(feature = "parquet")]
+mod otel_columns;
+#[cfg(feature = "parquet")]
+mod otel_dataset;
+#[cfg(feature = "parquet")]
+mod otel_table;
 mod output_parts;
 #[cfg(feature = "parquet")]
 mod parquet_dataset;
@@ -84,6 +90,7 @@ mod parquet_dataset;
 mod parquet_file;
 #[cfg(feature = "parquet")]
 mod parquet_output;
+mod partition;
 mod place_columns;
 mod record_rows;
 mod side_tables;
@@ -101,11 +108,14 @@ pub use batch_output::BatchOutput;
 pub use common_columns::common_type;
 pub use ordered_batches::{OrderedBatches, PlacedBatch};
 #[cfg(feature = "parquet")]
+pub use otel_dataset::OtelDataset;
+#[cfg(feature = "parquet")]
 pub use parquet_dataset::EVENT_KEY;
 #[cfg(feature = "parquet")]
 pub use parquet_output::ParquetWriter;
+pub use partition::{Partition, PartitionUnit};
 pub use record_rows::{RecordRows, RowCell};
 pub use side_tables::write_stacks;
-pub use table_options::{Projection, TableOptions, TimestampUnit, U64Type};
+pub use table_options::{Projection, TableOptions, TimestampUnit, U64Type, is_otel_layout};
 pub use table_plan::{MOST_COLUMNS, PROPERTIES, TablePlan};
 pub use table_rows::{BATCH_ROWS, TableBatch, TimeOrder};

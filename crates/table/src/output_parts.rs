@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use ichnos_io::{CreateError, WriteOptions, WriteSource};
+use ichnos_model::DataStream;
+use ichnos_model::clock::ClockOrigin;
 
 use crate::table_options::{Projection, TableOptions};
 use crate::table_worker::{SharedRecord, TableRecord};
@@ -41,6 +43,18 @@ pub(crate) fn check_columns(
     let trace = record.streams.first().map_or_else(String::new, |stream| stream.trace.name.clone());
     let problem = |name: &str| format!("no event has a column `{name}`");
     Err(CreateError::Unsupported { trace, dialect, problems: unknown.into_iter().map(problem).collect() })
+}
+
+/// Rejects events without a date, if partitions need one.
+pub(crate) fn check_dates(stream: &DataStream, options: &TableOptions) -> Result<(), CreateError> {
+    let problem = match stream.clock() {
+        _ if options.partition.is_none() => return Ok(()),
+        Some(clock) if clock.origin == ClockOrigin::UnixEpoch => return Ok(()),
+        Some(_) => "partitions need dates, but its clock does not count from 1970-01-01",
+        None => "partitions need dates, but its events do not have a clock",
+    };
+    let (trace, problems) = (stream.trace.name.clone(), vec![problem.to_owned()]);
+    Err(CreateError::Unsupported { trace, dialect: "Parquet with partitions", problems })
 }
 
 /// Creates the shared record with the data streams from all sources.

@@ -1,6 +1,6 @@
 //! Parquet datasets: a directory for each event record class.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +17,9 @@ use crate::common_columns::{COLUMNS_FILE, common_schema};
 use crate::dataset_names::{DatasetNames, file_name, side_file};
 use crate::encoders::Encoders;
 use crate::note::TableNote;
+use crate::otel_table::check_files;
 use crate::parquet_file::ParquetFile;
+use crate::partition::{OpenPartitions, Partition};
 use crate::side_tables::{self, ListedStreams, WrittenTable};
 use crate::table_plan::TablePlan;
 use crate::table_rows::TableBatch;
@@ -35,7 +37,7 @@ const MOST_OPEN: usize = 64 << 20;
 pub const EVENT_KEY: &str = "ichnos.event";
 
 /// Metadata key in each file: the ichnos version.
-const VERSION_KEY: &str = "ichnos.version";
+pub(crate) const VERSION_KEY: &str = "ichnos.version";
 
 /// Maximum number of data streams in a single file's metadata.
 const MOST_NAMED: usize = 1024;
@@ -79,6 +81,8 @@ struct DatasetTable {
     parts: usize,
     /// Value of `ParquetDataset::batches` when this table was last used.
     last_used: u64,
+    /// `true` for the rows of one partition.
+    is_partition: bool,
 }
 
 /// Dataset in progress.
@@ -93,8 +97,12 @@ pub(crate) struct ParquetDataset {
     shard: Option<WriteShard>,
     names: DatasetNames,
     tables: Vec<DatasetTable>,
-    /// Index in `tables`, by fingerprint and name.
-    indexes: HashMap<(u64, String), usize>,
+    /// Index in `tables`, by fingerprint, name and partition.
+    indexes: HashMap<(u64, String, Option<Partition>), usize>,
+    /// Indexes of tables with an open file, by fingerprint, if there are partitions.
+    recent: OpenPartitions<usize>,
+    /// Number of files of partitions.
+    partition_files: usize,
     completed: Vec<WrittenTable>,
     side: HashMap<&'static str, ParquetFile>,
     /// Approximate size of all open row groups in memory, with their encoders.
@@ -135,6 +143,8 @@ impl ParquetDataset {
             names,
             tables: Vec::new(),
             indexes: HashMap::new(),
+            recent: OpenPartitions::default(),
+            partition_files: 0,
             completed: Vec::new(),
             side: HashMap::new(),
             waiting: 0,
@@ -179,7 +189,10 @@ impl ParquetDataset {
         if self.shard.is_some() || self.root.is_some() {
             return Ok(());
         }
-        let schema = common_schema(self.tables.iter().map(|table| table.plan.schema()));
+        // Partitions share their columns.
+        let mut known = HashSet::new();
+        let tables = self.tables.iter().filter(|table| known.insert((table.fingerprint, table.plan.name())));
+        let schema = common_schema(tables.map(|table| table.plan.schema()));
         let Some(schema) = schema.filter(|schema| !schema.fields().is_empty()) else { return Ok(()) };
         let metadata = vec![(VERSION_KEY.to_owned(), env!("CARGO_PKG_VERSION").to_owned())];
         let (directory, encoders) = (&self.directory, &mut self.encoders);
@@ -209,6 +222,9 @@ impl ParquetDataset {
         if table.open.as_ref().is_some_and(|(file, _)| is_step_back || file.is_full()) {
             self.complete(index)?;
         }
+        if let Some(unused) = batch.partition.and_then(|_| self.use_partition(index)) {
+            self.complete(unused)?;
+        }
         self.open(index)?;
         let Some((file, written)) = self.tables.get_mut(index).and_then(|table| table.open.as_mut()) else {
             return Ok(());
@@ -231,9 +247,19 @@ impl ParquetDataset {
         if self.encoders_cost > MOST_OPEN { self.complete_unused() } else { Ok(()) }
     }
 
+    /// Records the use of a partition. Returns a table whose file should be completed.
+    fn use_partition(&mut self, index: usize) -> Option<usize> {
+        let table = self.tables.get(index)?;
+        self.recent.used(table.fingerprint, index)
+    }
+
     /// Opens a file for more rows in a table, if none is open.
     fn open(&mut self, index: usize) -> io::Result<()> {
         let Some(table) = self.tables.get(index).filter(|table| table.open.is_none()) else { return Ok(()) };
+        if table.is_partition {
+            check_files(self.partition_files)?;
+            self.partition_files += 1;
+        }
         let path = format!("{}/{}", table.directory, self.file_name(table.fingerprint, table.parts));
         let plan = Arc::clone(&table.plan);
         let mut metadata = vec![
@@ -286,19 +312,25 @@ impl ParquetDataset {
     fn table(&mut self, batch: &TableBatch) -> io::Result<usize> {
         let plan = &batch.plan;
         let mut fingerprint = plan.fingerprint();
-        while let Some(index) = self.indexes.get(&(fingerprint, plan.name().to_owned())) {
+        let partition = batch.partition;
+        while let Some(index) = self.indexes.get(&(fingerprint, plan.name().to_owned(), partition)) {
             if self.tables.get(*index).is_some_and(|table| table.plan.is_same_table(plan)) {
                 return Ok(*index);
             }
             // Another table has the same hash by accident.
             fingerprint = fingerprint.wrapping_add(1);
         }
-        let directory = self.names.directory(plan.name());
+        let mut directory = self.names.directory(plan.name());
+        if let Some(partition) = partition {
+            directory = format!("{directory}/{}", partition.directories());
+        }
         let is_sorted = plan.schema().fields().first().is_some_and(|f| f.name() == "ts");
         let plan = Arc::clone(plan);
-        self.indexes.insert((fingerprint, plan.name().to_owned()), self.tables.len());
-        let (open, parts, last_used) = (None, 0, 0);
-        self.tables.push(DatasetTable { plan, fingerprint, directory, open, is_sorted, parts, last_used });
+        self.indexes.insert((fingerprint, plan.name().to_owned(), partition), self.tables.len());
+        let (open, parts, last_used, is_partition) = (None, 0, 0, partition.is_some());
+        let table =
+            DatasetTable { plan, fingerprint, directory, open, is_sorted, parts, last_used, is_partition };
+        self.tables.push(table);
         Ok(self.tables.len() - 1)
     }
 

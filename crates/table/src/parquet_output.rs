@@ -14,7 +14,7 @@ use ichnos_model::lower::LossTable;
 
 use crate::append_root::AppendRoot;
 use crate::dataset_names::{files_of, files_of_shards, written_files};
-use crate::output_parts::{check_columns, check_options, record, unsupported};
+use crate::output_parts::{check_columns, check_dates, check_options, record, unsupported};
 use crate::parquet_dataset::ParquetDataset;
 use crate::table_options::{APPEND, OPTIONS, TableOptions};
 use crate::table_worker::{SharedRecord, TableBlock, TableRecord, TableWorker};
@@ -55,6 +55,9 @@ impl WriterFactory for ParquetWriter {
         options: &WriteOptions,
     ) -> Result<Box<dyn Output>, CreateError> {
         check_options(options)?;
+        let columns = TableOptions::set_for("parquet", &options.formats);
+        let streams = sources.iter().flat_map(|source| &source.streams);
+        streams.into_iter().try_for_each(|stream| check_dates(stream, &columns))?;
         let (path, dataset) = match target {
             WriteTarget::Complete(path) => {
                 let run = options.formats.text("parquet", APPEND);
@@ -79,7 +82,7 @@ impl WriterFactory for ParquetWriter {
             path,
             dataset: Mutex::new(dataset),
             record: record(&sources),
-            columns: TableOptions::set_for("parquet", &options.formats),
+            columns,
             is_shard: options.shard.is_some(),
         }))
     }
@@ -107,7 +110,8 @@ fn create(
     let Some(run) = run else {
         let dataset = begin(create_directory(path, options)?, None);
         let streams: Vec<_> = sources.iter().flat_map(|source| source.streams.iter().cloned()).collect();
-        let is_file = options.shard.is_none() && is_file_name(path) && !path.is_dir();
+        let is_partitioned = TableOptions::set_for("parquet", &options.formats).partition.is_some();
+        let is_file = !is_partitioned && options.shard.is_none() && is_file_name(path) && !path.is_dir();
         return Ok(if is_file { dataset.or_file(&streams) } else { dataset });
     };
     let root = AppendRoot::open(path)?;
@@ -164,6 +168,7 @@ impl Output for ParquetOutput {
     }
 
     fn add_stream(&self, _: usize, stream: Arc<DataStream>) -> Result<usize, CreateError> {
+        check_dates(&stream, &self.columns)?;
         Ok(self.record.lock().ignore_poison().add_stream(&stream) as usize)
     }
 

@@ -6,14 +6,18 @@ use std::sync::Arc;
 use arrow_schema::TimeUnit;
 use ichnos_io::{FormatOption, FormatOptions, OptionValue};
 
+use crate::partition::PartitionUnit;
+
 /// Option names.
 pub(crate) const FIELDS: &str = "fields";
 pub(crate) const TIMESTAMPS: &str = "timestamps";
 pub(crate) const U64_TYPE: &str = "u64-type";
 pub(crate) const APPEND: &str = "append";
+const LAYOUT: &str = "layout";
+const PARTITION: &str = "partition";
 
 /// Options for all outputs with columns, and for datasets.
-pub(crate) static OPTIONS: [FormatOption; 4] = [
+pub(crate) static OPTIONS: [FormatOption; 6] = [
     FormatOption::text(FIELDS, "Write only these columns, separated by commas: ts,cpu,ctx.vpid,next_comm")
         .details(
             "docs/parquet.md describes column names. If possible, fields without a column are not decoded.",
@@ -48,7 +52,38 @@ pub(crate) static OPTIONS: [FormatOption; 4] = [
         )
         .value_name("NAME")
         .unprefixed(),
+    FormatOption::choice(
+        LAYOUT,
+        "Tables of a dataset",
+        &[
+            OptionValue::new("events", "a table for each event class (default)"),
+            OptionValue::new("otel", "OpenTelemetry's tables in ClickHouse: otel_traces and otel_logs"),
+        ],
+    )
+    .details(
+        "The layout `otel` has the same spans and log records as OpenTelemetry files. docs/stores.md describes its \
+            columns.",
+    )
+    .value_name("LAYOUT")
+    .unprefixed(),
+    FormatOption::choice(
+        PARTITION,
+        "Write a directory for each hour or day of events, in UTC",
+        &[
+            OptionValue::new("hour", "directories such as date=2026-11-30/hour=05"),
+            OptionValue::new("day", "directories such as date=2026-11-30"),
+        ],
+    )
+    .details("Only for events with a clock that counts from 1970-01-01.")
+    .value_name("UNIT")
+    .unprefixed(),
 ];
+
+/// Returns `true` if the options of a dataset select OpenTelemetry's tables.
+#[must_use]
+pub fn is_otel_layout(options: &FormatOptions) -> bool {
+    options.choice("parquet", LAYOUT) == Some("otel")
+}
 
 /// Wanted columns.
 #[derive(Clone, Debug, Default)]
@@ -94,6 +129,8 @@ pub struct TableOptions {
     pub timestamps: Option<TimestampUnit>,
     /// Type for unsigned 64-bit integers.
     pub u64_type: U64Type,
+    /// Length of partitions, for datasets.
+    pub partition: Option<PartitionUnit>,
 }
 
 /// Unit of the typed time column.
@@ -145,6 +182,7 @@ impl TableOptions {
                 Some("decimal") => U64Type::Decimal,
                 _ => U64Type::UInt64,
             },
+            partition: options.choice(format, PARTITION).and_then(PartitionUnit::from_name),
         }
     }
 }

@@ -18,6 +18,7 @@ use crate::block_rows::ColumnLoads;
 use crate::cell_type::{CellType, LeafColumns};
 use crate::field_targets::{FieldColumn, FieldTarget, ScopeTargets};
 use crate::fingerprint::Fingerprint;
+use crate::partition;
 use crate::table_options::{Projection, TableOptions, TimestampUnit};
 
 /// Names of the columns that are not fields. Field columns have other names, even if case is ignored.
@@ -142,6 +143,8 @@ impl TablePlan {
         let projection = &options.projection;
         // Dataset directories can be named after the trace.
         let names = PROPERTIES.into_iter().chain(["trace"]).chain(options.timestamps.map(|_| TIME));
+        // Directories of partitions have column names.
+        let names = names.chain(options.partition.into_iter().flat_map(|_| partition::COLUMNS));
         let running = running_columns(event, projection);
         let names = names.chain(running.iter().map(|(_, name)| *name));
         let mut builder = PlanBuilder {

@@ -13,6 +13,7 @@ use ichnos_model::{Event, Scope};
 use crate::column_values::ColumnValues;
 use crate::field_targets::{FieldColumn, ScopeTargets};
 use crate::field_visitor::FieldVisitor;
+use crate::partition::Partition;
 use crate::place_columns::{PlaceColumns, RowPlace};
 use crate::stack_hashes::StackHashes;
 use crate::table_options::TimestampUnit;
@@ -48,6 +49,8 @@ pub(crate) struct TableRows {
     lost_times: u64,
     /// Number of these rows among all rows that wait, if the order of all events is kept.
     pub(crate) slot: u32,
+    /// Partition of the rows, if there are partitions.
+    pub(crate) partition: Option<Partition>,
 }
 
 /// Result of appending an event.
@@ -92,6 +95,8 @@ pub struct TableBatch {
     pub batch: RecordBatch,
     /// Time range and sort order.
     pub order: TimeOrder,
+    /// Partition of all rows, if there are partitions.
+    pub partition: Option<Partition>,
 }
 
 impl TableRows {
@@ -110,6 +115,7 @@ impl TableRows {
             order: TimeOrder::EMPTY,
             lost_times: 0,
             slot: 0,
+            partition: None,
             plan,
         }
     }
@@ -262,7 +268,7 @@ impl TableRows {
         let order = std::mem::replace(&mut self.order, TimeOrder::EMPTY);
         self.last_rows = self.rows;
         (self.rows, self.reserved, self.bytes) = (0, 0, 0);
-        Ok(TableBatch { plan, batch, order })
+        Ok(TableBatch { plan, batch, order, partition: self.partition })
     }
 
     /// Returns the class name for each row.

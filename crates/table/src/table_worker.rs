@@ -285,6 +285,10 @@ impl TableWorker {
     /// Appends an event to the rows of its class.
     #[inline]
     pub(crate) fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
+        if self.options.partition.is_some() {
+            self.prepare(event)?;
+            self.begin_partition(event)?;
+        }
         // Waiting rows without a class index may belong to another class.
         let mut added = event.class_index().and_then(|_| self.add(event));
         if added.is_none() {
@@ -324,6 +328,23 @@ impl TableWorker {
         self.undecoded += u64::from(!is_decoded);
         self.waiting += bytes;
         Some((class, rows.is_full()))
+    }
+
+    /// Ends the rows of the event's class if they are in another partition.
+    fn begin_partition(&mut self, event: &Event<'_>) -> io::Result<()> {
+        let time = event.nanoseconds().and_then(|time| i64::try_from(time).ok());
+        let partition = self.options.partition.map(|unit| unit.partition(time));
+        let (index, class) = (event.class_index(), self.streams.class_index(event.stream));
+        let Some(class) = class else { return Ok(()) };
+        let is_other = |rows: &&mut TableRows| !rows.is_empty() && rows.partition != partition;
+        let tables = self.streams.class_mut(class);
+        if tables.and_then(|tables| tables.rows_mut(index)).as_ref().is_some_and(is_other) {
+            self.end_batch(class, index)?;
+        }
+        if let Some(rows) = self.streams.class_mut(class).and_then(|tables| tables.rows_mut(index)) {
+            rows.partition = partition;
+        }
+        Ok(())
     }
 
     /// Prepares the tables when a data stream or a class has its first event.

@@ -28,7 +28,7 @@ pub use ichnos_analysis::events::{
     CLOCK_ORIGIN, EventId, SpanSide, StateInterval, ThreadState, ThreadWaker, TimelinePlace,
     nearest_timeline_time, since_origin, timeline_time,
 };
-pub use otlp::{NoSpans, OtlpEncoding, OtlpOptions, OtlpSignal, otlp};
+pub use otlp::{NoSpans, OtlpEncoding, OtlpOptions, OtlpSignal, TelemetryRequest, TelemetryRequests, otlp};
 pub use perfetto::perfetto;
 pub use pyramid::{CounterItem, MOST_LANES, Pyramid, SpanItem};
 pub use span_stacks::SpanStackCollector;

@@ -17,6 +17,7 @@ mod encoding;
 mod event_context;
 mod ids;
 mod log_records;
+mod requests;
 mod resources;
 mod schema;
 mod spans;
@@ -29,10 +30,12 @@ use ichnos_model::lower::LossTable;
 use ichnos_model::meaning::FindMentions;
 use ichnos_model::{DataStream, Event};
 
+use self::batch::FULL;
 pub use self::batch::OtlpSignal;
 use self::class::OtlpClass;
 pub use self::encoding::OtlpEncoding;
 use self::event_context::EventContext;
+pub use self::requests::{TelemetryRequest, TelemetryRequests};
 use self::telemetry::{OtlpStream, Telemetry};
 use crate::event_track::event_track;
 use crate::viewer_file::{EventAt, ShownEvent, Viewer, ViewerFile, ViewerStart, start_file};
@@ -81,7 +84,7 @@ impl std::error::Error for NoSpans {}
 #[must_use]
 pub fn otlp(options: OtlpOptions, start: ViewerStart) -> Box<dyn ViewerFile> {
     let OtlpOptions { encoding, signal, needs_spans, find_mentions } = options;
-    let telemetry = Telemetry::new(encoding, signal);
+    let telemetry = Telemetry::new(encoding, signal, FULL);
     let otlp = Otlp { telemetry, content: EventContent::default(), find_mentions, needs_spans };
     start_file(otlp, start.first_time)
 }

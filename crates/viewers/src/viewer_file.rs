@@ -131,26 +131,13 @@ pub(super) trait Viewer: Debug + Send + 'static {
 
 /// Starts a file.
 pub(super) fn start_file<V: Viewer>(viewer: V, first_time: Option<u64>) -> Box<dyn ViewerFile> {
-    let mut scheduling = Scheduling::default();
-    if V::FOLLOWS_THREADS {
-        scheduling.record_changes();
-    }
-    Box::new(EventFile {
-        viewer,
-        streams: StreamTable::default(),
-        traces: TraceNumbers::default(),
-        scheduling,
-        name: String::new(),
-        now: None,
-        first_time,
-        early: EarlyLosses::default(),
-    })
+    Box::new(EventFile::new(viewer, first_time))
 }
 
 /// File of events.
 #[derive(Debug)]
-struct EventFile<V: Viewer> {
-    viewer: V,
+pub(super) struct EventFile<V: Viewer> {
+    pub(super) viewer: V,
     streams: StreamTable<ViewerStream<V::Stream>, (), V::Class>,
     traces: TraceNumbers,
     scheduling: Scheduling,
@@ -209,6 +196,24 @@ impl<V: Viewer> ViewerFile for EventFile<V> {
 }
 
 impl<V: Viewer> EventFile<V> {
+    /// Starts a file.
+    pub(super) fn new(viewer: V, first_time: Option<u64>) -> Self {
+        let mut scheduling = Scheduling::default();
+        if V::FOLLOWS_THREADS {
+            scheduling.record_changes();
+        }
+        Self {
+            viewer,
+            streams: StreamTable::default(),
+            traces: TraceNumbers::default(),
+            scheduling,
+            name: String::new(),
+            now: None,
+            first_time,
+            early: EarlyLosses::default(),
+        }
+    }
+
     /// Shows the losses before the first known time.
     fn show_early(&mut self, time: u64) {
         for note in std::mem::take(&mut self.early.notes) {

@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 
 use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, ValueParser};
-use clap::{Arg, ArgMatches, Command, ValueHint};
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 use ichnos::convert::Target;
 use ichnos::io::{FormatOptions, OptionHint};
 use ichnos::{FormatOption, OpenOptions, OptionError, OptionKind, OptionValue};
@@ -140,6 +140,9 @@ fn argument<const WRITES: bool>(option: &'static FormatOption) -> Arg {
             argument.value_hint(ValueHint::FilePath).value_parser(parser)
         }
         OptionKind::Text => argument.value_parser(ValueParser::from(OsStringValueParser::new())),
+        OptionKind::Texts => {
+            argument.action(ArgAction::Append).value_parser(ValueParser::from(OsStringValueParser::new()))
+        }
         _ => {
             // Formats that share the option can have different values.
             let same = all::<WRITES>().filter(|(_, option)| option.name == name);
@@ -180,10 +183,15 @@ impl<const WRITES: bool> clap::FromArgMatches for OptionFlags<WRITES> {
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         for (_, option) in all::<WRITES>() {
-            let value = matches.get_raw(option.name).and_then(|mut values| values.next_back());
-            if let Some(value) = value {
+            let values = matches.get_raw(option.name).into_iter().flatten();
+            // Only the last value of most options counts.
+            let values: Vec<_> = match option.kind {
+                OptionKind::Texts => values.collect(),
+                _ => values.last().into_iter().collect(),
+            };
+            if !values.is_empty() {
                 self.given.retain(|(name, _)| *name != option.name);
-                self.given.push((option.name, value.to_owned()));
+                self.given.extend(values.into_iter().map(|value| (option.name, value.to_owned())));
             }
         }
         Ok(())

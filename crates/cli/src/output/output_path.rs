@@ -55,7 +55,9 @@ impl<'a> OutputPath<'a> {
 
     /// Returns the path for one or several traces.
     pub(crate) fn for_trace(writing: &'a Writing) -> Self {
-        let path = writing.output.as_deref().filter(|_| !writing.dry_run);
+        // Nothing is written at the address of a receiver.
+        let is_path = |path: &&Path| !writing.dry_run && !ichnos::convert::is_address(path);
+        let path = writing.output.as_deref().filter(is_path);
         let (appends, is_shard) = (writing.writer_flags.append(), writing.shard.is_some());
         Self { appends, is_shard, ..Self::new(path, writing.force, OutputKind::Trace) }
     }

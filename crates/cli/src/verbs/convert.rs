@@ -258,6 +258,8 @@ impl<'a> ConvertRun<'a> {
         match session.is_live() {
             // What was written stays.
             true => interrupt::watch(),
+            // What was sent stays, too.
+            false if self.target.writer.sends() => interrupt::watch(),
             false => interrupt::watch_writing(console),
         }
         let progress = self.progress();
@@ -283,6 +285,10 @@ impl<'a> ConvertRun<'a> {
                     .help("--losses lists the losses; without --strict, the output is written anyway"))
             }
             Err(ConvertError::Stopped) => Ok(interrupt::exit()),
+            Err(ConvertError::Sent { error, sent }) if matches!(*error, ConvertError::Stopped) => {
+                console.notice(&format!("stopped: {sent}"));
+                Ok(interrupt::exit())
+            }
             Err(ConvertError::Create(CreateError::Mismatch(difference))) => {
                 Ok(report_mismatch(&difference, console))
             }

@@ -16,14 +16,14 @@ use crate::http_client::{HttpClient, LogEncoding};
 use crate::support::{Directory, command, gzip, ichnos, text};
 
 /// Running collector.
-struct RequestCollector {
+pub struct RequestCollector {
     child: Child,
     out: BufReader<ChildStdout>,
     url: String,
 }
 
 impl RequestCollector {
-    fn start(directory: &Path) -> Self {
+    pub fn start(directory: &Path) -> Self {
         Self::start_by(command(), directory)
     }
 
@@ -41,8 +41,13 @@ impl RequestCollector {
         HttpClient::connect(&self.url).unwrap()
     }
 
+    /// Returns its address.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
     /// Ends the collector by a signal. Returns its statistics.
-    fn end(mut self) -> Value {
+    pub fn end(mut self) -> Value {
         let kill = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
         assert!(kill.unwrap().success());
         let ended = line(&mut self.out);

@@ -81,6 +81,8 @@ mod pictures;
 #[cfg(target_os = "linux")]
 mod private_files;
 #[cfg(unix)]
+mod pushed;
+#[cfg(unix)]
 mod queued_reports;
 mod quirks;
 #[cfg(target_os = "linux")]
@@ -93,6 +95,7 @@ mod running_threads;
 mod sql;
 mod stacks;
 mod stats;
+mod stores;
 mod strict;
 mod structure;
 mod support;

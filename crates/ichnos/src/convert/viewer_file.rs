@@ -9,13 +9,19 @@ use flate2::write::GzEncoder;
 use ichnos_io::{EncoderRules, MessageEncoder, WriteOptions};
 use ichnos_model::Message;
 use ichnos_model::digest::TraceDigest;
-use ichnos_viewers::ViewerFile;
+use ichnos_viewers::{ViewerFile, ViewerStart};
 
 /// Size of a block, in bytes.
 const BLOCK: usize = 128 << 10;
 
 /// Starts a file.
 pub(super) type MakeFile = Box<dyn Fn() -> Box<dyn ViewerFile> + Send + Sync>;
+
+/// Returns the start time of viewer files.
+pub(super) fn viewer_start(options: &WriteOptions) -> ViewerStart {
+    let first_time = options.first_time.and_then(|first| u64::try_from(first.nanoseconds).ok());
+    ViewerStart { first_time, has_date: options.first_time.is_some_and(|first| first.has_date) }
+}
 
 /// Rules for viewer files.
 pub(super) struct ViewerRules {

@@ -11,7 +11,7 @@ use ichnos_viewers::{
     OtlpEncoding, OtlpOptions, OtlpSignal, ViewerFile, ViewerStart, chrome, firefox, otlp, perfetto,
 };
 
-use super::viewer_file::{ViewerEncoder, ViewerRules};
+use super::viewer_file::{ViewerEncoder, ViewerRules, viewer_start};
 use crate::format::formats;
 
 /// Option for the OpenTelemetry signal.
@@ -107,9 +107,7 @@ impl ViewerFormat {
 
     /// Returns the rules for files. With `is_whole`, a file is the whole output.
     fn rules(&self, options: &WriteOptions, is_compressed: bool, is_whole: bool) -> ViewerRules {
-        let first_time = options.first_time.and_then(|first| u64::try_from(first.nanoseconds).ok());
-        let has_date = options.first_time.is_some_and(|first| first.has_date);
-        let time = ViewerStart { first_time, has_date };
+        let time = viewer_start(options);
         let (make, start) = (self.start, FileStart { time, options: options.formats.clone(), is_whole });
         ViewerRules::new(Box::new(move || make(&start)), is_compressed, options)
     }
@@ -165,7 +163,7 @@ impl WriterFactory for ViewerFormat {
         true
     }
 
-    fn needs_times(&self) -> bool {
+    fn needs_times(&self, _: &FormatOptions) -> bool {
         true
     }
 

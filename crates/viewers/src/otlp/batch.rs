@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::encoding::{OtlpEncoding, OtlpField};
 use super::schema::{data, metric, resource};
 
-/// Minimum size of a full request in bytes.
-const FULL: usize = 128 << 10;
+/// Default minimum size of a full request in bytes.
+pub(super) const FULL: usize = 128 << 10;
 
 /// Number of groups that are kept for the next request.
 const MOST_KEPT: usize = 256;
@@ -23,7 +23,7 @@ ichnos_model::named_enum! {
     pub enum OtlpSignal: "signal" {
         /// Spans.
         Traces = "traces",
-        /// Span signal.
+        /// Log records.
         Logs = "logs",
         /// Counter values.
         Metrics = "metrics",
@@ -78,11 +78,25 @@ pub(super) struct RequestBatch {
     last: Option<(GroupKey, usize)>,
     /// Size of all groups in bytes.
     bytes: usize,
+    /// Minimum size of a full request in bytes.
+    full: usize,
+    /// Number of elements.
+    elements: u64,
 }
 
 impl RequestBatch {
-    pub(super) fn new(signal: OtlpSignal, encoding: OtlpEncoding) -> Self {
-        Self { signal, encoding, groups: Vec::new(), indexes: HashMap::new(), last: None, bytes: 0 }
+    pub(super) fn new(signal: OtlpSignal, encoding: OtlpEncoding, full: usize) -> Self {
+        let (groups, indexes) = (Vec::new(), HashMap::new());
+        Self { signal, encoding, groups, indexes, last: None, bytes: 0, full, elements: 0 }
+    }
+
+    pub(super) fn signal(&self) -> OtlpSignal {
+        self.signal
+    }
+
+    /// Returns the number of elements.
+    pub(super) fn elements(&self) -> u64 {
+        self.elements
     }
 
     /// Adds an element that `push` appends. If `push` returns `false`, nothing is added. `metric` returns name and
@@ -104,6 +118,7 @@ impl RequestBatch {
             group.elements.truncate(before);
         }
         self.bytes += group.elements.len() - before;
+        self.elements += u64::from(is_whole);
         is_whole
     }
 
@@ -121,7 +136,7 @@ impl RequestBatch {
 
     /// Returns `true` if a request should be written.
     pub(super) fn is_full(&self) -> bool {
-        self.bytes >= FULL
+        self.bytes >= self.full
     }
 
     /// Writes all elements as a request. `resources` are the encoded resource attributes, and `scope` returns scope
@@ -149,6 +164,7 @@ impl RequestBatch {
         self.indexes.clear();
         self.indexes.extend(self.groups.iter().enumerate().map(|(index, group)| (group.key, index)));
         self.bytes = 0;
+        self.elements = 0;
     }
 
     fn write_request<'n>(

@@ -12,6 +12,7 @@ use super::encoding::OtlpEncoding;
 use super::event_context::{EventContext, operation_track};
 use super::ids::{OperationIds, SpanId, SpanIds, SpanRelations, derived_span, derived_trace, operation_key};
 use super::log_records::{ElementEncoder, LastAttributes, PointValue};
+use super::requests::TelemetryRequest;
 use super::resources::{COMMON, LastResource, Resources};
 use super::schema::{span, value};
 use super::spans::{EndedSpan, OpenSpan, OpenSpans, SpanEnd};
@@ -71,15 +72,18 @@ pub(super) struct Telemetry {
     ended: HashMap<SpanId, [u64; 2]>,
     /// Reused buffer for the links of the current span.
     links: Vec<u8>,
+    /// Complete requests, if they are kept apart.
+    pub(super) requests: Option<Vec<TelemetryRequest>>,
     pub(super) losses: LossTable,
 }
 
 impl Telemetry {
-    pub(super) fn new(encoding: OtlpEncoding, signal: Option<OtlpSignal>) -> Self {
+    /// `full` is the minimum size of a full request in bytes.
+    pub(super) fn new(encoding: OtlpEncoding, signal: Option<OtlpSignal>, full: usize) -> Self {
         Self {
             out: Vec::new(),
             encoder: ElementEncoder::new(encoding),
-            batches: OtlpSignal::ALL.map(|signal| RequestBatch::new(signal, encoding)),
+            batches: OtlpSignal::ALL.map(|signal| RequestBatch::new(signal, encoding, full)),
             signal,
             elements: [0; 3],
             now: 0,
@@ -90,6 +94,7 @@ impl Telemetry {
             operations: OperationIds::default(),
             ended: HashMap::new(),
             links: Vec::new(),
+            requests: None,
             losses: LossTable::default(),
         }
     }
@@ -145,9 +150,14 @@ impl Telemetry {
     }
 
     /// Writes the signals with enough elements for a request, or `all` signals.
-    fn flush(&mut self, all: bool) {
+    pub(super) fn flush(&mut self, all: bool) {
         for batch in self.batches.iter_mut().filter(|batch| all || batch.is_full()) {
+            let (signal, elements) = (batch.signal(), batch.elements());
             batch.write(&self.resources.attributes, |number| self.scopes.name(number), &mut self.out);
+            if let Some(requests) = self.requests.as_mut().filter(|_| elements > 0) {
+                let bytes = std::mem::take(&mut self.out);
+                requests.push(TelemetryRequest { signal, elements, bytes });
+            }
         }
     }
 

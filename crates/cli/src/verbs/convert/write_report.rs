@@ -76,6 +76,9 @@ pub(crate) fn print(
         let more = if is_listed { "" } else { "; --losses lists them" };
         console.notice(&format!("not converted exactly: {}{more}", counts.join(", ")));
     }
+    if let Some(sent) = &written.sent {
+        console.notice(&sent.to_string());
+    }
     let is_unread = written.copied_packets > 0 && !read.reads_copied_packets;
     let line = format!(
         "{}, {} of them copied{}; {} encoded; {}",
@@ -141,6 +144,16 @@ fn write_json(object: &mut ObjectWriter<'_>, written: &WriteReport, read: &Input
         entry.end();
     }
     losses.end();
+    if let Some(sent) = &written.sent {
+        let mut counts = object.member("sent").object();
+        counts.member("answered").unsigned(sent.answered);
+        counts.member("retries").unsigned(sent.retries);
+        counts.member("acknowledged").unsigned(sent.acknowledged);
+        counts.member("rejected").unsigned(sent.rejected);
+        counts.member("unanswered").unsigned(sent.unanswered);
+        counts.member("unknown").unsigned(sent.unknown);
+        counts.end();
+    }
     if let Some(damages) = read.left_out {
         write_damages(object.member("left_out"), damages);
     }

@@ -1,0 +1,225 @@
+//! Tables of OpenTelemetry's stores, partitions, and datasets in DuckLake and Iceberg.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ichnos_testing::find_python;
+
+use crate::support::{Directory, ichnos, recorded, root, text};
+
+/// Script that compares tables with requests.
+const TABLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/stores/otel_tables.py");
+
+fn run_python(python: &Path, directory: &Path, arguments: &[&str]) -> String {
+    let output = Command::new(python).args(arguments).current_dir(directory).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Lists the files below a directory, by relative path.
+fn files(directory: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut directories = vec![directory.to_owned()];
+    while let Some(next) = directories.pop() {
+        for item in fs::read_dir(next).unwrap() {
+            let path: PathBuf = item.unwrap().path();
+            match path.is_dir() {
+                true => directories.push(path),
+                false => found.push(text(path.strip_prefix(directory).unwrap()).to_owned()),
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn tables_have_the_spans_and_log_records_of_requests() {
+    let Some(python) = find_python("otel_tables", "duckdb") else { return };
+    let directory = Directory::new("otel-tables");
+    for example in ["hello-lttng", "hello-otlp", "hello-xtrace", "one-request"] {
+        let input = root().join("examples").join(example);
+        let (table, requests) = (directory.join(example), directory.join(format!("{example}.otlp.jsonl")));
+        let table_options = ["--to", "parquet", "--layout", "otel", "-o", text(&table)];
+        ichnos([&["convert", text(&input)][..], &table_options].concat()).expect(0, &[]);
+        ichnos(["convert", text(&input), "--to", "otlp", "-o", text(&requests)]).expect(0, &[]);
+        assert_eq!(files(&table), ["otel_logs/part-0.parquet", "otel_traces/part-0.parquet"]);
+        let found = run_python(&python, &directory, &[TABLES, text(&table), text(&requests)]);
+        let counts: Vec<&str> = found.split_whitespace().collect();
+        assert_ne!(counts[..2], ["0", "0"], "{example}");
+        if counts.len() == 2 {
+            println!("skipped: {example} in ClickHouse: Python lacks the module chdb");
+        }
+        // Another conversion replaces it, in both layouts.
+        ichnos([&["convert", text(&input), "--force"][..], &table_options].concat()).expect(0, &[]);
+        ichnos(["convert", text(&input), "--force", "--to", "parquet", "-o", text(&table)]).expect(0, &[]);
+        assert!(table.join("_classes").is_dir() && !table.join("otel_logs").exists());
+    }
+}
+
+#[test]
+fn layouts_say_what_they_lack() {
+    let directory = Directory::new("otel-losses");
+    let input = root().join("examples/hello-fxt");
+    let convert = |more: &[&str]| {
+        let out = directory.join("out");
+        let base =
+            ["convert", text(&input), "--to", "parquet", "--layout", "otel", "-o", text(&out), "--force"];
+        ichnos([&base[..], more].concat())
+    };
+    convert(&["--losses"]).expect(0, &[]).prints(&["counter value: the layout has no table for them"]);
+    convert(&["--fields", "ts"]).expect(2, &["fixed tables, without the option `fields`"]);
+    convert(&["--append", "a"]).expect(2, &["without the option `append`"]);
+    convert(&["--shard", "1/2"]).expect(2, &["cannot be written in shards"]);
+    convert(&["--partition", "day"]).expect(2, &["partitions need dates"]);
+    convert(&["--strict"]).expect(2, &["some data would be lost: nothing was written"]);
+    let dry = ["convert", text(&input), "--to", "parquet", "--layout", "otel", "--dry-run", "--losses"];
+    ichnos(dry).expect(0, &[]).prints(&["counter value"]);
+}
+
+/// Events in several hours: in order, late, without a time, and with a field that has the name of a directory.
+fn hours(directory: &Path) -> PathBuf {
+    let mut lines = vec![
+        r#"{"ts": "2026-11-30T05:59:59Z", "event": "a", "date": 7}"#.to_owned(),
+        r#"{"ts": "2026-11-30T06:00:00Z", "event": "a", "date": 8}"#.to_owned(),
+        r#"{"ts": "2026-11-30T05:00:00Z", "event": "a", "date": 9}"#.to_owned(),
+        r#"{"ts": "2026-12-01T00:00:00.000000001Z", "event": "b"}"#.to_owned(),
+    ];
+    lines.extend((0..200).map(|hour: u32| {
+        format!(
+            r#"{{"ts": "2026-12-{:02}T{:02}:00:01Z", "event": "c", "hour": {hour}}}"#,
+            2 + hour / 24,
+            hour % 24
+        )
+    }));
+    let path = directory.join("hours.jsonl");
+    fs::write(&path, lines.join("\n") + "\n").unwrap();
+    path
+}
+
+#[test]
+fn partitions_are_hours_or_days_of_events() {
+    let directory = Directory::new("partitions");
+    let input = hours(&directory);
+    let write = |name: &str, more: &[&str]| {
+        let out = directory.join(name);
+        let base = ["convert", text(&input), "--to", "parquet", "-o", text(&out), "--partition"];
+        ichnos([&base[..], more].concat()).expect(0, &[]);
+        out
+    };
+    let (hour, day, otel) =
+        (write("hour", &["hour"]), write("day", &["day"]), write("otel", &["hour", "--layout", "otel"]));
+    let directories = |root: &Path, table: &str| {
+        let mut found: BTreeMap<String, usize> = BTreeMap::new();
+        for file in files(root).iter().filter_map(|file| file.strip_prefix(table)) {
+            *found.entry(file.rsplit_once('/').unwrap().0.to_owned()).or_default() += 1;
+        }
+        found
+    };
+    let wanted = ["date=2026-11-30/hour=05", "date=2026-11-30/hour=06"].map(str::to_owned);
+    assert_eq!(directories(&hour, "event=a/").into_keys().collect::<Vec<_>>(), wanted);
+    assert_eq!(directories(&hour, "event=c/").len(), 200);
+    assert_eq!(directories(&day, "event=c/").len(), 9);
+    assert_eq!(directories(&otel, "otel_logs/").len(), 203);
+    let Some(python) = find_python("partitions", "duckdb") else { return };
+    let script = r#"
+import duckdb, sys
+root, time, unit = sys.argv[1:4]
+rows = duckdb.sql(f"from read_parquet('{root}', hive_partitioning = true, hive_types_autocast = false, union_by_name = true)")
+moment = f"make_timestamp_ns({time})" if time == "ts" else f"timezone('UTC', {time})"
+hour = "" if unit == "day" else f" and hour = strftime({moment}, '%H')"
+print(*rows.aggregate(f"count(*), count(*) filter (date = strftime({moment}, '%Y-%m-%d'){hour})").fetchone())
+"#;
+    for (glob, time, unit) in [
+        (hour.join("event=*/**/*.parquet"), "ts", "hour"),
+        (day.join("event=*/**/*.parquet"), "ts", "day"),
+        (otel.join("otel_logs/**/*.parquet"), "Timestamp", "hour"),
+    ] {
+        let found = run_python(&python, &directory, &["-c", script, text(&glob), time, unit]);
+        assert_eq!(found.trim(), "204 204", "{}", glob.display());
+    }
+    let script = "import duckdb, sys; print(duckdb.sql(f\"select payload_date, count(*) from (select columns(c -> c in ('date_2', 'payload.date')) as payload_date from '{sys.argv[1]}') group by all order by all\").fetchall())";
+    let found = run_python(&python, &directory, &["-c", script, text(&hour.join("event=a/**/*.parquet"))]);
+    assert_eq!(found.trim(), "[(7, 1), (8, 1), (9, 1)]");
+}
+
+#[test]
+fn partitions_need_dates() {
+    let directory = Directory::new("no-dates");
+    let convert = |input: &Path, more: &[&str]| {
+        let out = directory.join("out");
+        let base = ["convert", text(input), "--to", "parquet", "-o", text(&out), "--partition", "hour"];
+        ichnos([&base[..], more].concat())
+    };
+    let fxt = root().join("examples/hello-fxt");
+    convert(&fxt, &[]).expect(2, &["partitions need dates", "does not count from 1970-01-01"]);
+    assert!(!directory.join("out").exists());
+    // Rows without a time have a partition of their own.
+    let untimed = directory.join("untimed.jsonl");
+    fs::write(&untimed, "{\"event\": \"a\"}\n{\"ts\": \"2026-11-30T05:00:00Z\", \"event\": \"a\"}\n")
+        .unwrap();
+    let run = convert(&untimed, &[]);
+    if run.code == 0 {
+        let found = files(&directory.join("out"));
+        assert!(found.iter().any(|file| file.contains("date=2026-11-30/hour=05/")), "{found:?}");
+    }
+}
+
+/// Extracts the code block after a heading of docs/stores.md.
+fn recipe(heading: &str, language: &str) -> String {
+    let page = fs::read_to_string(root().join("docs/stores.md")).unwrap();
+    let section = page.split_once(&format!("## {heading}\n")).unwrap().1;
+    let section = section.split("\n## ").next().unwrap();
+    let code = section.split_once(&format!("```{language}\n")).unwrap().1;
+    code.split_once("```").unwrap().0.to_owned()
+}
+
+/// Writes the dataset of the recipes to the directory.
+fn recipe_dataset(directory: &Path) {
+    let (input, out) = (root().join("examples/hello-lttng"), directory.join("events"));
+    ichnos(["convert", text(&input), "--to", "parquet", "-o", text(&out)]).expect(0, &[]);
+}
+
+#[test]
+fn recipe_for_iceberg() {
+    let Some(python) = find_python("Iceberg", "pyiceberg") else { return };
+    let directory = Directory::new("iceberg");
+    recipe_dataset(&directory);
+    let found = run_python(&python, &directory, &["-c", &recipe("Iceberg", "python")]);
+    assert_eq!(found.lines().last(), Some("135"), "{found}");
+}
+
+#[test]
+fn recipe_for_ducklake() {
+    let Some(python) = find_python("DuckLake", "duckdb") else { return };
+    let directory = Directory::new("ducklake");
+    let load = "import duckdb\ntry:\n    duckdb.sql('load ducklake')\nexcept Exception:\n    print('no')";
+    if run_python(&python, &directory, &["-c", load]).trim() == "no" {
+        println!("skipped: DuckLake: DuckDB lacks the extension ducklake");
+        return;
+    }
+    recipe_dataset(&directory);
+    let script = format!(
+        "import duckdb\nfor row in duckdb.sql('''{}''').fetchall():\n    print(*row)",
+        recipe("DuckLake", "sql")
+    );
+    let found = run_python(&python, &directory, &["-c", &script]);
+    assert!(found.lines().count() > 0, "{found}");
+}
+
+/// Recorded traces have the same spans in both outputs, with one thread and with two.
+#[test]
+fn recorded_traces_become_tables() {
+    let Some(python) = find_python("recorded otel tables", "duckdb") else { return };
+    let directory = Directory::new("otel-recorded");
+    for name in ["cyg-profile", "context-switches", "django-benchmark"] {
+        let Some(input) = recorded(format!("ctf/real/tracecompass/{name}")) else { return };
+        let (table, requests) = (directory.join(name), directory.join(format!("{name}.otlp.jsonl")));
+        let table_options = ["--to", "parquet", "--layout", "otel", "-o", text(&table), "-j", "2"];
+        ichnos([&["convert", text(&input)][..], &table_options].concat()).expect(0, &[]);
+        ichnos(["convert", text(&input), "--to", "otlp", "-o", text(&requests)]).expect(0, &[]);
+        run_python(&python, &directory, &[TABLES, text(&table), text(&requests)]);
+    }
+}
