@@ -354,7 +354,7 @@ fn addresses_and_options_are_checked() {
     push(&url, "1M", &["--header", "Host=a"]).expect(2, &["header `Host`", "part of each request"]);
     push(&url, "1M", &["--header", "A=b\r\nC: d"]).expect(2, &["visible ASCII"]);
     push(&url, "1M", &["--timeout", "soon"]).expect(2, &["expected a duration such as 10s"]);
-    push(&url, "1M", &["--verify"]).expect(2, &["sent data cannot be read back"]);
+    push(&url, "1M", &["--verify"]).expect(2, &["--verify must read the output back"]);
     // The address names the format, and nothing is sent to find losses.
     let input = root().join("examples/hello-otlp");
     ichnos(["convert", text(&input), "-o", &url, "--dry-run"]).expect(0, &[]);
