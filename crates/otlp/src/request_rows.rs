@@ -13,6 +13,9 @@ use crate::schema::{resource, scope};
 const SERVICE: &str = "service.name";
 
 /// Receives the rows of a request.
+///
+/// # For implementations
+/// Rows borrow from the request, so what is kept must be copied.
 pub trait RowVisitor {
     /// Receives a span.
     fn span(&mut self, origin: &RowOrigin, span: &SpanRow<'_>);

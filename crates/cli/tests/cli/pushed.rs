@@ -349,12 +349,12 @@ fn addresses_and_options_are_checked() {
     drop(unused);
     push(&url, "1M", &["--retry-for", "0s"]).expect(2, &["cannot connect to 127.0.0.1"]);
     push("https://localhost", "1M", &[]).expect(2, &["this program has no TLS"]);
-    push("out.bin", "1M", &[]).expect(2, &["expected an address such as http://localhost:4318"]);
+    push("out.txt", "1M", &[]).expect(2, &["expected an address such as http://localhost:4318"]);
     push(&url, "1M", &["--header", "a"]).expect(2, &["expected a header as NAME=VALUE"]);
     push(&url, "1M", &["--header", "Host=a"]).expect(2, &["header `Host`", "part of each request"]);
     push(&url, "1M", &["--header", "A=b\r\nC: d"]).expect(2, &["visible ASCII"]);
     push(&url, "1M", &["--timeout", "soon"]).expect(2, &["expected a duration such as 10s"]);
-    push(&url, "1M", &["--verify"]).expect(2, &["sent data cannot be read back"]);
+    push(&url, "1M", &["--verify"]).expect(2, &["--verify must read the output back"]);
     // The address names the format, and nothing is sent to find losses.
     let input = root().join("examples/hello-otlp");
     ichnos(["convert", text(&input), "-o", &url, "--dry-run"]).expect(0, &[]);

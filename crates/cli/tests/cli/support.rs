@@ -128,6 +128,7 @@ fn can_be_verified(arguments: &[OsString]) -> bool {
         let extension = Path::new(output).extension().and_then(OsStr::to_str).unwrap_or_default();
         ["csv", "tsv", "txt", "parquet"].contains(&&*extension.to_lowercase())
             || has_options(&["csv", "tsv", "pretty", "log", "log-json", "parquet", "perfetto", "otlp"])
+            || output.contains("://")
     };
     words.first().is_some_and(|verb| writes.contains(verb))
         && output.is_some_and(|output| *output != "-" && !output.starts_with("/dev/") && !is_text(output))

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -147,6 +148,7 @@ impl WriterFactory for OtlpPushWriter {
             start: viewer_start(options),
             request: size.unwrap_or(REQUEST).clamp(1, MOST_REQUEST),
             streams: Mutex::new(sources.iter().map(|source| source.streams.len()).sum()),
+            events: AtomicU64::new(0),
         }))
     }
 
@@ -232,6 +234,8 @@ struct PushOutput {
     request: usize,
     /// Number of data streams.
     streams: Mutex<usize>,
+    /// Number of events in the requests.
+    events: AtomicU64,
 }
 
 impl Output for PushOutput {
@@ -250,6 +254,7 @@ impl Output for PushOutput {
     }
 
     fn join(&self, block: OutputBlock) -> io::Result<JoinResult> {
+        self.events.fetch_add(block.events, Ordering::Relaxed);
         let mut sender = self.sender.lock().ignore_poison();
         let Some(sender) = &mut *sender else { return Ok(JoinResult::Done) };
         for request in requests_of(block) {
@@ -273,12 +278,14 @@ impl Output for PushOutput {
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
         let mut report = WriteReport::default();
         report.losses = self.losses();
+        report.events = self.events.load(Ordering::Relaxed);
         let Some(sender) = self.sender.into_inner().ignore_poison() else { return Ok(report) };
         let counts = sender.counts();
         report.bytes = sender.pusher.counts().bytes;
         if counts.acknowledged == 0 && counts.rejected + counts.unknown > 0 {
             let mut reasons: Vec<String> = sender.reasons.into_values().collect();
             reasons.sort_unstable();
+            reasons.dedup();
             let message = format!("nothing was acknowledged: {}: {}", reasons.join("; "), counts);
             let path = sender.path.display().to_string();
             return Err(CreateError::Io { path, error: io::Error::other(message) });
