@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 
 use crate::failure::{Failure, caught};
@@ -79,7 +79,11 @@ impl Iterator for BatchStream {
         let found = caught(|| source.next_batch());
         let found = found.map_err(|failure| ArrowError::ComputeError(plain(failure.message())));
         let found = found.and_then(|batch| match batch {
-            Some(batch) => RecordBatch::try_new(Arc::clone(&self.schema), batch.columns().to_vec()).map(Some),
+            Some(batch) => {
+                let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+                let (schema, columns) = (Arc::clone(&self.schema), batch.columns().to_vec());
+                RecordBatch::try_new_with_options(schema, columns, &options).map(Some)
+            }
             None => Ok(None),
         });
         if !matches!(found, Ok(Some(_))) {

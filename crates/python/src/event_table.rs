@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::{StringBuilder, StringDictionaryBuilder};
 use arrow_array::types::Int32Type;
-use arrow_array::{ArrayRef, DictionaryArray, PrimitiveArray, RecordBatch, RecordBatchOptions};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use ichnos::query::TraceQuery;
 use ichnos::table::{BATCH_ROWS, TableOptions};
@@ -14,6 +14,7 @@ use crate::batches::{BatchSource, Batches};
 use crate::column_builder::{ColumnPart, column};
 use crate::failure::Failure;
 use crate::interrupts::Interrupts;
+use crate::label_keys::LabelKeys;
 
 /// Order of the events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,20 +121,19 @@ fn values(rows: &ReadRows, index: usize, of: &DataType) -> Result<ArrayRef, Arro
     column(&parts.collect::<Vec<_>>(), rows.len(), of)
 }
 
-/// Returns the names of the classes.
+/// Returns the names of the classes. Several classes can have a name.
 fn names(rows: &ReadRows) -> Result<ArrayRef, ArrowError> {
     let mut keys = vec![0i32; rows.len()];
-    let mut labels = StringBuilder::new();
-    for (key, part) in (0i32..).zip(rows.parts()) {
-        labels.append_value(part.batch.plan.label());
+    let mut labels = LabelKeys::default();
+    for part in rows.parts() {
+        let key = labels.key(part.batch.plan.label());
         for row in &part.rows {
             if let Some(place) = keys.get_mut(*row as usize) {
                 *place = key;
             }
         }
     }
-    let keys = PrimitiveArray::<Int32Type>::new(keys.into(), None);
-    Ok(Arc::new(DictionaryArray::try_new(keys, Arc::new(labels.finish()))?))
+    labels.finish(keys, None)
 }
 
 /// Returns texts of which there are few.

@@ -3,9 +3,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use arrow_array::RecordBatch;
+use arrow_array::builder::StringBuilder;
+use arrow_schema::{DataType, Field, FieldRef, Schema};
 use ichnos::query::TraceQuery;
 use ichnos::table::{TableOptions, TablePlan};
-use ichnos::tables::{EventColumn, EventReader, EventScan, ReadBlock};
+use ichnos::tables::{BlockPart, EventColumn, EventReader, EventScan, ReadBlock, ReadRows, UnionColumn};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt as _;
 use pyo3::types::{PyCapsule, PyList};
@@ -85,6 +88,8 @@ pub(crate) struct EventIterator(Mutex<IteratorState>);
 struct IteratorState {
     /// `None` after the last event.
     reader: Option<(EventScan, EventReader)>,
+    /// Columns that are not in the batches.
+    extras: Vec<EventColumn>,
     interrupts: Interrupts,
     plans: HashMap<usize, (Arc<TablePlan>, Arc<ColumnNames>)>,
     batches: Vec<Arc<NamedBatch>>,
@@ -95,8 +100,10 @@ struct IteratorState {
 
 impl EventIterator {
     fn new(py: Python<'_>, events: &Events) -> PyResult<Self> {
+        let columns = plain_columns(&events.columns);
+        let extras = events.columns.iter().filter(|column| is_text(column)).cloned().collect();
         let reader = detached(py, || {
-            let scan = events.order.scan(&events.query, events.columns.clone(), &events.options)?;
+            let scan = events.order.scan(&events.query, columns, &events.options)?;
             let reader = EventReader::new(&scan);
             Ok((scan, reader))
         })?;
@@ -104,6 +111,7 @@ impl EventIterator {
         let interrupts = Interrupts::default();
         Ok(Self(Mutex::new(IteratorState {
             reader: Some(reader),
+            extras,
             interrupts,
             plans,
             batches,
@@ -140,11 +148,58 @@ impl IteratorState {
             let plan = &part.batch.plan;
             let make = || (Arc::clone(plan), Arc::new(ColumnNames::new(plan.schema())));
             let known = self.plans.entry(Arc::as_ptr(plan).addr()).or_insert_with(make);
+            let batch = with_texts(part, &rows, &self.extras);
+            if let Some(schema) = batch.as_ref().map(RecordBatch::schema) {
+                known.1 = Arc::new(ColumnNames::new(&schema));
+            }
             let names = Arc::clone(&known.1);
-            self.batches.push(Arc::new(NamedBatch { names, batch: part.batch.batch.clone() }));
+            let batch = batch.unwrap_or_else(|| part.batch.batch.clone());
+            self.batches.push(Arc::new(NamedBatch { names, batch }));
         }
         Ok(true)
     }
+}
+
+/// Returns the columns to read: also those that the properties of an event need. Names of classes are a column.
+fn plain_columns(wanted: &[EventColumn]) -> Vec<EventColumn> {
+    let mut columns: Vec<EventColumn> =
+        wanted.iter().filter(|column| **column != EventColumn::Name).cloned().collect();
+    for (name, data_type) in [("ts", DataType::Int64), ("event", DataType::Utf8), ("stream", DataType::Int32)]
+    {
+        if columns.iter().all(|column| column.name() != name) {
+            let (name, spellings) = (name.to_owned(), [name.to_owned()].into());
+            columns.push(EventColumn::Field(UnionColumn { name, spellings, data_type }));
+        }
+    }
+    columns
+}
+
+/// Returns `true` for a column that is no field.
+fn is_text(column: &EventColumn) -> bool {
+    matches!(column, EventColumn::Level | EventColumn::Message | EventColumn::Trace)
+}
+
+/// Adds log levels, messages and paths to the values of a class. `None` without such columns.
+fn with_texts(part: &BlockPart, rows: &ReadRows, extras: &[EventColumn]) -> Option<RecordBatch> {
+    if extras.is_empty() {
+        return None;
+    }
+    let batch = &part.batch.batch;
+    let mut fields: Vec<FieldRef> = batch.schema().fields().iter().cloned().collect();
+    let mut columns = batch.columns().to_vec();
+    for extra in extras {
+        let mut texts = StringBuilder::new();
+        for row in part.rows.iter().map(|row| *row as usize) {
+            texts.append_option(match extra {
+                EventColumn::Level => rows.level(row),
+                EventColumn::Message => rows.message(row),
+                _ => Some(rows.path(row)),
+            });
+        }
+        fields.push(Arc::new(Field::new(extra.name(), DataType::Utf8, true)));
+        columns.push(Arc::new(texts.finish()));
+    }
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).ok()
 }
 
 #[pymethods]

@@ -22,6 +22,7 @@ mod event_table;
 mod events;
 mod failure;
 mod interrupts;
+mod label_keys;
 mod row;
 mod row_tables;
 mod stats;
