@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds the DuckDB extension `ichnos.duckdb_extension` in the directory $1 (default: the target directory).
+# Builds the DuckDB extension `ichnos.duckdb_extension` and copies `views.sql` to the directory $1 (default: the target
+# directory).
 # PROFILE=dev builds without optimization across crates, for tests.
 set -eu
 caller=$PWD
@@ -24,4 +25,5 @@ cargo build --locked --profile "$profile"
 mkdir -p "$output"
 version=$(sed -n 's/^version = "\(.*\)"$/v\1/p' Cargo.toml | head -n 1)
 python3 footer.py "$target/$directory/$library" "$output/ichnos.duckdb_extension" "$platform" "$version"
+cp ../ichnos/src/query/views.sql "$output"
 echo "$output/ichnos.duckdb_extension"

@@ -23,6 +23,7 @@ pub(crate) use self::reading::{Reading, quirks};
 #[cfg(all(feature = "dotnet", target_os = "linux"))]
 pub(crate) use self::record::RecordArgs;
 pub(crate) use self::selecting::Selecting;
+pub(crate) use self::sql::{SqlArgs, SqlFormat};
 pub(crate) use self::stacks::StacksArgs;
 pub(crate) use self::stats::StatsArgs;
 pub(crate) use self::task::{
@@ -60,6 +61,7 @@ mod record;
 pub(crate) mod schema_language;
 mod selecting;
 mod size;
+mod sql;
 mod stacks;
 mod stats;
 mod task;
@@ -150,6 +152,8 @@ pub(crate) enum Verb {
     Repair(Box<Convert>),
     /// Write packet indexes next to trace files
     Index(IndexArgs),
+    /// Run an SQL query about traces in DuckDB
+    Sql(Box<SqlArgs>),
     /// Write event call stacks as a profile
     Stacks(Box<StacksArgs>),
     /// Count events by name or by a field, with rates, gaps and latencies

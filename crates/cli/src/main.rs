@@ -26,7 +26,7 @@ use verbs::record;
 #[cfg(feature = "view")]
 use verbs::view;
 use verbs::{
-    cat, check, collect, convert, formats, index, info, schema, split, stacks, stats, task, threads,
+    cat, check, collect, convert, formats, index, info, schema, split, sql, stacks, stats, task, threads,
 };
 
 fn main() -> ExitCode {
@@ -55,6 +55,7 @@ fn main() -> ExitCode {
         Verb::Split(verb) => split::run(verb, console),
         Verb::Repair(verb) => convert::repair(verb, console),
         Verb::Index(verb) => index::run(verb, console),
+        Verb::Sql(verb) => sql::run(verb),
         Verb::Stacks(verb) => stacks::run(verb, console),
         Verb::Stats(verb) => stats::run(verb, console),
         Verb::Task(verb) => task::run(verb, console),

@@ -11,6 +11,7 @@ pub(crate) mod info;
 pub(crate) mod record;
 pub(crate) mod schema;
 pub(crate) mod split;
+pub(crate) mod sql;
 pub(crate) mod stacks;
 pub(crate) mod stats;
 pub(crate) mod task;

@@ -8,16 +8,16 @@ use crate::duckdb::{CallArguments, Parameter};
 use crate::paths;
 
 /// Named parameters of functions about all events.
-pub(crate) const OPENING: &[Parameter] = &[c"map", c"offset"];
+pub(crate) const OPENING: &[Parameter] = &[c"map", c"clock_offset"];
 
 /// Named parameters of functions about selected events.
-pub(crate) const SELECTING: &[Parameter] = &[c"event", c"filter", c"begin", c"end", c"map", c"offset"];
+pub(crate) const SELECTING: &[Parameter] = &[c"event", c"filter", c"begin", c"end", c"map", c"clock_offset"];
 
 /// Returns the arguments that say how the traces are opened.
 pub(crate) fn opening(arguments: &CallArguments) -> Result<QueryTexts, String> {
     let mut texts = QueryTexts::new(paths::expand(&arguments.first_texts()?)?);
     texts.maps = arguments.texts("map")?.into_iter().map(PathBuf::from).collect();
-    texts.offsets = arguments.texts("offset")?;
+    texts.offsets = arguments.texts("clock_offset")?;
     Ok(texts)
 }
 

@@ -56,7 +56,7 @@ def arguments():
     fails("FROM read_trace('-')", "standard input")
     fails("FROM read_trace('/nonexistent/*.fxt')", "no file matches")
     fails("FROM read_trace('%s', event := 1)" % fxt, "event: expected a text")
-    fails("FROM read_trace('%s', event := '[')" % fxt, "event: invalid pattern")
+    fails("FROM read_trace('%s', event := '[')" % fxt, "invalid pattern in event")
     fails("FROM read_trace('%s', filter := 'a ==')" % fxt, "filter: ")
     fails("FROM read_trace('%s', filter := 'nonexistent_field == 1')" % fxt, "nonexistent_field")
     fails("FROM read_trace('%s', begin := 'yesterday')" % fxt, "begin: ")
@@ -68,6 +68,29 @@ def arguments():
     assert ask("FROM read_trace('%s') LIMIT 0" % fxt) is None
     counts = [connection.execute("SELECT count(*) FROM '%s%s'" % (prefix, fxt)).fetchone() for prefix in ("", "trace:")]
     assert counts[0] == counts[1] and counts[0][0] > 0, counts
+
+
+def texts(directory):
+    """Extreme times, offsets and event maps."""
+    fxt, most = os.path.join(examples, FILES[0]), str(2**127 - 1)
+    times = ["@" + most, "@-" + most, "+" + "9" * 19 + "h", "-" + "9" * 19 + "h", "9" * 20, "9999-12-31", "0000-01-01", "", "=", "\u2028", "x" * 100000]
+    for time in times:
+        ask("SELECT count(ts) FROM read_trace('%s', begin := '%s')" % (fxt, time))
+        ask("SELECT count(ts) FROM read_trace('%s', \"end\" := '%s')" % (fxt, time))
+        for function in FUNCTIONS:
+            ask("FROM %s('%s', clock_offset := ['%s', '%s=%s'])" % (function, fxt, time, fxt, time))
+    chance = random.Random(58)
+    whole = b"[[event]]\nmatch = '*'\nrole = 'begin'\nfields = { key = ['a', 'b'], thread = 'c' }\n"
+    for number in range(60):
+        changed = bytearray(whole)
+        for _ in range(chance.randrange(1, 6)):
+            changed[chance.randrange(len(changed))] = chance.randrange(256)
+        path = os.path.join(directory, "map%d.toml" % number)
+        with open(path, "wb") as file:
+            file.write(changed)
+        ask("FROM trace_spans('%s', map := '%s')" % (fxt, path))
+    for path in (directory, "/dev/zero", "/dev/null", fxt):
+        fails("FROM trace_spans('%s', map := '%s')" % (fxt, path))
 
 
 def damaged(directory, seed):
@@ -112,6 +135,7 @@ def damaged_ctf(directory, seed):
 
 arguments()
 with tempfile.TemporaryDirectory() as directory:
+    texts(directory)
     damaged(directory, 58)
     damaged_ctf(directory, 58)
 # The database still works.

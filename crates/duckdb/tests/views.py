@@ -18,7 +18,7 @@ here = os.path.dirname(os.path.abspath(__file__))
 examples = os.path.join(here, "../../../examples/")
 connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
 connection.execute("LOAD '%s'" % extension)
-with open(os.path.join(here, "../views.sql")) as views:
+with open(os.path.join(here, "../../ichnos/src/query/views.sql")) as views:
     connection.execute(views.read())
 tested = set()
 
@@ -66,6 +66,42 @@ steps = [line.split("%  ")[1].split("  ")[:2] for line in shown.stdout.decode().
 assert [[row[6].replace("\n", "\\n"), row[8]] for row in path] == steps[1:], (path, steps)
 assert [row[:2] for row in view("log_levels", examples + "hello-fuchsia/boot.log")][:2] == [("DEBUG", 3), ("INFO", 3)]
 
+names = collections.Counter(line["name"] for line in lines)
+assert {row[0]: row[1] for row in view("event_counts", lttng)} == names
+reports = examples + "hello-xtrace/proxy.reports"
+listed = json.loads(subprocess.run([command, "task", "list", reports, "--json"], capture_output=True, check=True).stdout)
+assert sorted(row[1] for row in view("slowest_tasks", reports)) == sorted(task["id"] for task in listed["tasks"]), listed
+folded = subprocess.run([command, "stacks", dotnet, "--format", "folded"], capture_output=True, check=True).stdout.decode()
+stacks = {";".join(frame.split("!", 1)[-1] for frame in line.rsplit(" ", 1)[0].split(";")) for line in folded.splitlines()}
+found = view("top_stacks", dotnet)
+assert stacks and stacks <= {row[1] for row in found}, stacks - {row[1] for row in found}
+numbers = (line.get("common_context", {}).get("stack") for line in events(dotnet))
+numbers = collections.Counter(number for number in numbers if number is not None)
+assert [row[0] for row in found] == [count for _, count in numbers.most_common(100)]
+# Views of events that a trace lacks have no rows.
+for name in ("exceptions", "allocations", "lock_waits", "cpu_use", "off_cpu", "run_queue_latency"):
+    assert view(name, fxt) == [], name
+    tested.discard(name)
+
+runtime = os.path.join(recorded, "nettrace/runtime/net3.1.2-small.nettrace")
+if os.path.isfile(runtime):
+    lines = events(runtime)
+    by_type, bytes_by_type, waits, began = collections.Counter(), collections.Counter(), [], {}
+    for line in lines:
+        event, payload = line["name"].rsplit("/", 1)[-1], line["payload"]
+        thread = line["common_context"]["thread"]
+        if event == "ExceptionThrown":
+            by_type[payload["ExceptionType"]] += 1
+        elif event == "GCAllocationTick":
+            bytes_by_type[payload["TypeName"]] += payload["AllocationAmount64"]
+        elif event == "ContentionStart":
+            began[thread] = line["ts"]
+        elif event == "ContentionStop" and thread in began:
+            waits.append((began[thread], line["ts"], thread))
+    assert {row[0]: row[1] for row in view("exceptions", runtime)} == by_type and by_type
+    assert {row[0]: row[2] for row in view("allocations", runtime)} == bytes_by_type
+    assert sorted((row[0], row[1], row[4]) for row in view("lock_waits", runtime)) == sorted(waits) and waits
+
 kernel = os.path.join(recorded, "ctf/real/tracecompass/many-threads")
 if os.path.isdir(kernel):
     found = {row[0]: row for row in view("off_cpu", kernel)}
@@ -80,6 +116,16 @@ if os.path.isdir(kernel):
             left[previous] = line["ts"]
     waits.pop(0, None)
     assert {thread: (len(times), sum(times), max(times)) for thread, times in waits.items()} == {thread: row[2:] for thread, row in found.items()}
+    busy, whole, last = collections.Counter(), collections.Counter(), {}
+    for line in map(json.loads, output.splitlines()):
+        if line["type"] == "event":
+            # The files are named after the processors.
+            cpu = line["stream"]
+            if cpu in last:
+                whole[cpu] += line["ts"] - last[cpu]
+                busy[cpu] += (line["ts"] - last[cpu]) * (line["payload"]["prev_tid"] != 0)
+            last[cpu] = line["ts"]
+    assert {row[0]: row[1:3] for row in view("cpu_use", kernel)} == {cpu: (busy[cpu], whole[cpu]) for cpu in whole}
     assert all(row[5] >= row[3] >= 0 for row in view("run_queue_latency", kernel))
     assert all(row[6] >= row[3] for row in view("syscall_times", kernel))
     lossy = os.path.join(recorded, "ctf/real/lttng-ust/discard")

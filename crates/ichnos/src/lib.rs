@@ -137,8 +137,9 @@
 //!
 //! # Features
 //! Each format has a feature with its name, on by default. [`FORMATS`] lists the enabled formats. The feature
-//! `collect`, also on by default, enables [`collect`]. The feature `table`, off by default, writes Parquet datasets
-//! ([`convert::targets`]). It needs `arrow` and `parquet`, which take long to build.
+//! `collect`, also on by default, enables [`collect`]. Off by default: `query` selects events by texts, `arrow` adds
+//! tables of events and answers, and `table` also writes Parquet datasets ([`convert::targets`]). Parquet takes long to
+//! build.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "collect")]

@@ -24,6 +24,9 @@ mod time_bounds;
 mod toml_text;
 mod trace_query;
 
+/// Questions about traces as table macros of DuckDB: `FROM slowest_spans('my-trace')`. `docs/sql-views.md` describes them.
+pub const SQL_VIEWS: &str = include_str!("query/views.sql");
+
 pub use error::QueryError;
 pub use event_map::{EventMap, SHORT_MEANINGS};
 pub use patterns::Patterns;

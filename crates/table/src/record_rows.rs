@@ -218,6 +218,9 @@ impl RecordRows {
     /// # Errors
     /// If it lacks a column, which would be a bug.
     pub fn add_batch(&mut self, batch: &RecordBatch) -> io::Result<()> {
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
         self.flush()?;
         let wanted: Vec<usize> = self
             .columns
@@ -229,7 +232,7 @@ impl RecordRows {
         Ok(())
     }
 
-    /// Returns the next batch.
+    /// Returns the next batch, which has rows.
     pub fn take(&mut self) -> Option<RecordBatch> {
         self.ready.pop_front()
     }

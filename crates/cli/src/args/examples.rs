@@ -27,6 +27,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("split", &["ichnos split --by time=10s TRACE -o OUT", "ichnos split --by vtid TRACE -o OUT"]),
     ("repair", &["ichnos repair TRACE -o OUT", "ichnos repair --verify --losses TRACE -o OUT"]),
     ("index", &["ichnos index TRACE"]),
+    (
+        "sql",
+        &[
+            "ichnos sql TRACE 'SELECT event, count(*) FROM trace GROUP BY event'",
+            "ichnos sql --format csv TRACE 'FROM slowest_spans'",
+        ],
+    ),
     ("stacks", &["ichnos stacks --top 20 TRACE", "ichnos stacks --weight time TRACE -o profile.svg"]),
     (
         "stats",

@@ -90,6 +90,7 @@ mod repaired_mutants;
 mod repaired_records;
 mod reused_ids;
 mod running_threads;
+mod sql;
 mod stacks;
 mod stats;
 mod strict;

@@ -52,6 +52,8 @@ pub(crate) struct Bound<C> {
     /// Names and types of the columns.
     pub(crate) columns: Vec<(String, ColumnType)>,
     pub(crate) call: C,
+    /// About how many rows there are.
+    pub(crate) rows: Option<u64>,
 }
 
 /// Call with its column types.
@@ -122,6 +124,10 @@ unsafe extern "C" fn bind<F: TableFunction>(info: ffi::duckdb_bind_info) {
             let (name, logical) = (c_string(name), column.logical());
             // SAFETY: the information is valid, and DuckDB copies name and type.
             unsafe { ffi::duckdb_bind_add_result_column(info, name.as_ptr(), logical.raw()) };
+        }
+        if let Some(rows) = bound.rows {
+            // SAFETY: the information is valid.
+            unsafe { ffi::duckdb_bind_set_cardinality(info, rows, false) };
         }
         Ok(CallData::<F> { call: bound.call, types })
     });

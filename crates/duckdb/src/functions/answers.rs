@@ -75,7 +75,8 @@ impl<T: AnswerTable> TableFunction for AnswerFunction<T> {
         let query = T::TABLE.open(texts?).map_err(|error| error.to_string())?;
         let columns = T::TABLE.columns().iter();
         let columns = columns.filter_map(|(name, of)| Some(((*name).to_owned(), column_type(of)?))).collect();
-        Ok(Bound { columns, call: Arc::new(query) })
+        let rows = T::TABLE.has_selection().then(|| query.estimated_events() / 2);
+        Ok(Bound { columns, call: Arc::new(query), rows })
     }
 
     fn scan(_: &Self::Call, columns: &[Option<usize>]) -> Result<Self::Scan, String> {

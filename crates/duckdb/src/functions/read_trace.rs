@@ -59,7 +59,7 @@ pub(crate) struct Call {
 impl<F: EventFunction> TableFunction for EventTable<F> {
     const NAME: &'static CStr = F::NAME;
     const PARAMETERS: &'static [Parameter] =
-        &[c"event", c"filter", c"begin", c"end", c"map", c"offset", c"timestamps"];
+        &[c"event", c"filter", c"begin", c"end", c"map", c"clock_offset", c"timestamps"];
     type Call = Call;
     type Scan = EventScan;
     type Thread = EventThread;
@@ -86,7 +86,8 @@ impl<F: EventFunction> TableFunction for EventTable<F> {
         let of = |column: EventColumn| Some((column_type(column.data_type())?, column));
         let (types, columns): (Vec<_>, Vec<_>) = columns.into_iter().filter_map(of).unzip();
         let typed = columns.iter().map(|column| column.name().to_owned()).zip(types).collect();
-        Ok(Bound { columns: typed, call: Call { query: Arc::new(query), columns, options } })
+        let rows = Some(query.estimated_events());
+        Ok(Bound { columns: typed, rows, call: Call { query: Arc::new(query), columns, options } })
     }
 
     fn scan(call: &Call, columns: &[Option<usize>]) -> Result<EventScan, String> {

@@ -18,6 +18,9 @@ use crate::{ClockOffset, OpenOptions, Selection, Session};
 /// Names in an expression that need the running thread.
 const RUNNING: [&str; 8] = ["thread", "thread_name", "tid", "comm", "procname", "resource", "process", "pid"];
 
+/// Usual size of an event.
+const EVENT_BYTES: u64 = 40;
+
 /// What a user wrote to select events. Times without a zone are in UTC, because answers must not depend on the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -110,7 +113,7 @@ impl QueryTexts {
     }
 
     fn add_offset(&self, text: &str, options: &mut OpenOptions) -> Result<(), QueryError> {
-        let failure = |what: String| QueryError::new(format!("offset: {what}"));
+        let failure = |what: String| QueryError::new(format!("clock offset: {what}"));
         let Some((path, time)) = text.rsplit_once('=') else {
             let offset = clock_offset_from(text).map_err(failure)?;
             options.clock_offsets.extend(self.paths.iter().map(|path| offset.for_path(path)));
@@ -275,6 +278,18 @@ impl TraceQuery {
     #[must_use]
     pub fn window(&self) -> Window {
         self.window
+    }
+
+    /// Returns about how many events there are, from the sizes of the packets.
+    #[must_use]
+    pub fn estimated_events(&self) -> u64 {
+        let mut bytes = 0u64;
+        for trace in self.session.traces() {
+            trace.for_each_stream(&mut |stream| {
+                bytes = bytes.saturating_add(stream.bytes.saturating_sub(stream.padding));
+            });
+        }
+        (bytes / EVENT_BYTES).max(1)
     }
 
     /// Returns messages about rules of the event maps that do not fit the events.

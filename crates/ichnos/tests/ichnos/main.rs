@@ -118,6 +118,8 @@ mod render;
 mod shown_names;
 #[cfg(feature = "ctf")]
 mod sweeps;
+#[cfg(all(feature = "arrow", feature = "ctf", feature = "fxt"))]
+mod tables;
 #[cfg(feature = "ctf")]
 mod text_output;
 mod values;

@@ -1,5 +1,5 @@
 -- Questions about traces, as table macros: .read views.sql, then FROM slowest_spans('my-trace').
--- Times and durations are nanoseconds.
+-- Times and durations are nanoseconds. Where a trace lacks the events, a view has no rows: `UNION ALL BY NAME` adds the columns.
 
 -- Complete spans, slowest first.
 CREATE OR REPLACE TEMP MACRO slowest_spans(path) AS TABLE
@@ -25,7 +25,8 @@ CREATE OR REPLACE TEMP MACRO run_queue_latency(path) AS TABLE
 WITH steps AS (
     SELECT ts, stream, seq, event LIKE 'sched_switch' AS runs, coalesce(next_tid, tid) AS thread,
         coalesce(next_comm, comm) AS name
-    FROM read_trace(path, event := ['sched_switch', 'sched_wakeup', 'sched_wakeup_new', 'sched_waking'])
+    FROM (SELECT NULL::BIGINT AS next_tid, NULL::VARCHAR AS next_comm, NULL::BIGINT AS tid, NULL::VARCHAR AS comm WHERE false
+        UNION ALL BY NAME FROM read_trace(path, event := ['sched_switch', 'sched_wakeup', 'sched_wakeup_new', 'sched_waking']))
 ), pairs AS (
     SELECT *, lag(ts) OVER w AS woken, lag(runs) OVER w AS ran_before
     FROM steps WINDOW w AS (PARTITION BY thread ORDER BY ts, stream, seq)
@@ -37,7 +38,9 @@ FROM pairs WHERE runs AND NOT ran_before AND thread <> 0 GROUP BY thread ORDER B
 -- How long each thread did not run between two runs.
 CREATE OR REPLACE TEMP MACRO off_cpu(path) AS TABLE
 WITH switches AS (
-    SELECT ts, stream, seq, prev_tid, prev_comm, next_tid FROM read_trace(path, event := 'sched_switch')
+    SELECT ts, stream, seq, prev_tid, prev_comm, next_tid
+    FROM (SELECT NULL::BIGINT AS prev_tid, NULL::VARCHAR AS prev_comm, NULL::BIGINT AS next_tid WHERE false
+        UNION ALL BY NAME FROM read_trace(path, event := 'sched_switch'))
 ), steps AS (
     SELECT ts, stream, seq, prev_tid AS thread, prev_comm AS name, false AS runs FROM switches
     UNION ALL
@@ -99,3 +102,66 @@ WHERE level IS NOT NULL GROUP BY level ORDER BY lines DESC, level;
 CREATE OR REPLACE TEMP MACRO losses_by_stream(path) AS TABLE
 SELECT stream_name, kind, count(*) AS places, sum("count")::BIGINT AS missing, sum(skipped_bytes)::BIGINT AS skipped_bytes
 FROM trace_losses(path) GROUP BY ALL ORDER BY places DESC, stream_name, kind;
+
+-- Exceptions of .NET programs by type.
+CREATE OR REPLACE TEMP MACRO exceptions(path) AS TABLE
+SELECT "ExceptionType" AS type, count(*) AS exceptions, count(DISTINCT thread) AS threads, min(ts) AS first_ts,
+    max(ts) AS last_ts, arg_min("ExceptionMessage", ts) AS first_message
+FROM (SELECT NULL::VARCHAR AS "ExceptionType", NULL::VARCHAR AS "ExceptionMessage", NULL::BIGINT AS thread WHERE false
+    UNION ALL BY NAME FROM read_trace(path, event := '*/ExceptionThrown*'))
+WHERE type IS NOT NULL GROUP BY type ORDER BY exceptions DESC, type;
+
+-- Sampled allocations of .NET programs by type.
+CREATE OR REPLACE TEMP MACRO allocations(path) AS TABLE
+SELECT "TypeName" AS type, count(*) AS samples, sum("AllocationAmount64")::BIGINT AS bytes
+FROM (SELECT NULL::VARCHAR AS "TypeName", NULL::BIGINT AS "AllocationAmount64" WHERE false
+    UNION ALL BY NAME FROM read_trace(path, event := '*/GCAllocationTick*'))
+GROUP BY type ORDER BY bytes DESC, type;
+
+-- Times when threads of .NET programs waited for a lock.
+CREATE OR REPLACE TEMP MACRO lock_waits(path) AS TABLE
+WITH steps AS (
+    SELECT ts, process, thread, event LIKE '%ContentionStop%' AS is_end, lag(ts) OVER w AS begin_ts,
+        lag(event) OVER w LIKE '%ContentionStart%' AS has_begun
+    FROM trace_events(path, event := '*/{ContentionStart*,ContentionStop*}')
+    WINDOW w AS (PARTITION BY trace, process, thread ORDER BY ts)
+)
+SELECT begin_ts, ts AS end_ts, ts - begin_ts AS duration, process, thread FROM steps
+WHERE is_end AND has_begun ORDER BY duration DESC, begin_ts;
+
+-- Number of events by name.
+CREATE OR REPLACE TEMP MACRO event_counts(path) AS TABLE
+SELECT event, count(*) AS events, min(ts) AS first_ts, max(ts) AS last_ts FROM trace_events(path)
+GROUP BY event ORDER BY events DESC, event;
+
+-- Slowest tasks.
+CREATE OR REPLACE TEMP MACRO slowest_tasks(path) AS TABLE
+SELECT duration, task, title, begin_ts, operations, depth, joins, events FROM trace_tasks(path)
+WHERE duration IS NOT NULL ORDER BY duration DESC, task;
+
+-- Call stacks with the most samples, from the outermost function to the innermost.
+CREATE OR REPLACE TEMP MACRO top_stacks(path) AS TABLE
+WITH RECURSIVE frames AS MATERIALIZED (
+    SELECT stack, caller, coalesce(symbol, printf('0x%x', address)) AS name
+    FROM trace_stacks(path) JOIN trace_frames(path) USING (frame)
+), counted AS MATERIALIZED (
+    SELECT stack, count(*) AS samples FROM trace_events(path) WHERE stack IS NOT NULL
+    GROUP BY stack ORDER BY samples DESC, stack LIMIT 100
+), chains AS (
+    SELECT counted.stack, caller, name, 0 AS depth FROM counted JOIN frames USING (stack)
+    UNION ALL
+    SELECT chains.stack, frames.caller, frames.name, depth + 1 FROM chains JOIN frames ON frames.stack = chains.caller
+    WHERE depth < 10000
+)
+SELECT any_value(samples) AS samples, string_agg(name, ';' ORDER BY depth DESC) AS functions, stack
+FROM chains JOIN counted USING (stack) GROUP BY stack ORDER BY samples DESC, functions;
+
+-- How long each processor ran threads, from scheduler events.
+CREATE OR REPLACE TEMP MACRO cpu_use(path) AS TABLE
+SELECT cpu, (sum(lasted) FILTER (WHERE prev_tid <> 0))::BIGINT AS busy, sum(lasted)::BIGINT AS total,
+    round(100.0 * busy / total, 2) AS percent
+FROM (
+    SELECT cpu, prev_tid, ts - lag(ts) OVER (PARTITION BY cpu ORDER BY ts, seq) AS lasted
+    FROM (SELECT NULL::BIGINT AS prev_tid, NULL::BIGINT AS cpu WHERE false
+        UNION ALL BY NAME FROM read_trace(path, event := 'sched_switch'))
+) WHERE lasted IS NOT NULL GROUP BY cpu ORDER BY cpu;

@@ -1,0 +1,96 @@
+//! `ichnos sql`: runs DuckDB. Here, a script takes its place. `crates/duckdb/tests/sql_verb.py` runs the real one.
+#![cfg(unix)]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Stdio;
+
+use crate::support::{Directory, Run, command, text};
+
+/// Runs `ichnos sql` with programs of a directory only.
+fn sql(programs: &Path, extension: Option<&Path>, arguments: &[&str]) -> Run {
+    let mut command = command();
+    command.arg("sql").args(arguments).env("PATH", programs).env("ICHNOS_PYTHON", programs.join("python"));
+    match extension {
+        Some(extension) => command.env("ICHNOS_DUCKDB_EXTENSION", extension),
+        None => command.env_remove("ICHNOS_DUCKDB_EXTENSION"),
+    };
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    Run {
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+fn script(path: &Path, lines: &str) {
+    fs::write(path, format!("#!/bin/sh\n{lines}\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn duckdb_gets_the_statements_and_the_query() {
+    let directory = Directory::new("sql");
+    let extension = directory.join("it's.duckdb_extension");
+    fs::write(&extension, "").unwrap();
+    script(&directory.join("duckdb"), "printf '<%s>\\n' \"$@\"");
+    let load = format!("LOAD '{}';\n", text(&extension).replace('\'', "''"));
+    let run = sql(&directory, Some(&extension), &["a trace", "b", "--format=csv", "FROM trace, gaps"])
+        .expect(0, &[]);
+    let opened = "CREATE OR REPLACE TEMP VIEW trace AS FROM read_trace(['a trace', 'b']);\n";
+    assert!(
+        run.out.starts_with(&format!("<-unsigned>\n<-csv>\n<-cmd>\n<{load}{opened}-- Questions")),
+        "{}",
+        run.out
+    );
+    assert!(
+        run.out.ends_with("VIEW gaps AS FROM gaps(['a trace', 'b']);\n>\n<-c>\n<FROM trace, gaps>\n"),
+        "{}",
+        run.out
+    );
+    // Without a query, the shell gets all views.
+    let run = sql(&directory, Some(&extension), &["a"]).expect(0, &[]);
+    run.prints(&[
+        "<-unsigned>\n<-cmd>\n",
+        "TEMP VIEW losses AS FROM trace_losses(['a']);",
+        "TEMP MACRO slowest_spans(",
+    ]);
+    let selecting =
+        ["a", "FROM spans", "--event", "x*", "--event=y", "--filter=f == 'z'", "--begin=-1s", "--map=m"];
+    let run = sql(&directory, Some(&extension), &[&selecting[..], &["--offset=a=+1s", "--dry-run"]].concat());
+    let spans = "trace_spans(['a'], event := ['x*', 'y'], filter := 'f == ''z''', begin := '-1s', map := ['m'], \
+        clock_offset := ['a=+1s']);\n";
+    assert_eq!(run.expect(0, &[]).out, format!("{load}CREATE OR REPLACE TEMP VIEW spans AS FROM {spans}"));
+}
+
+#[test]
+fn failures_say_what_is_missing() {
+    let directory = Directory::new("sql-missing");
+    let extension = directory.join("e.duckdb_extension");
+    sql(&directory, Some(&extension), &["a", "FROM trace"])
+        .expect(2, &["ICHNOS_DUCKDB_EXTENSION: there is no file"]);
+    sql(&directory, None, &["a", "FROM trace"]).expect(
+        2,
+        &[
+            "the DuckDB extension is not installed",
+            "lib/ichnos/ichnos.duckdb_extension",
+            "crates/duckdb/build.sh",
+        ],
+    );
+    fs::write(&extension, "").unwrap();
+    sql(&directory, Some(&extension), &["FROM trace"]).expect(2, &["there is a query, but no trace"]);
+    sql(&directory, Some(&extension), &["a", "FROM trace"])
+        .expect(2, &["there is no `duckdb` on PATH", "pip install duckdb"]);
+    // Python runs a script with the same statements.
+    script(
+        &directory.join("python"),
+        "test \"$2\" = 'import duckdb' || printf '<%s>\\n' \"$3\" \"$4\" \"$5\"",
+    );
+    let run = sql(&directory, Some(&extension), &["a", "FROM info", "--format=jsonlines"]).expect(0, &[]);
+    run.prints(&["FROM trace_info(['a']);\n>\n<FROM info>\n<jsonlines>\n"]);
+    sql(&directory, Some(&extension), &["a"]).expect(2, &["there is no query", "no `duckdb` on PATH"]);
+    script(&directory.join("duckdb"), "echo 'Parser Error' >&2; exit 1");
+    let run = sql(&directory, Some(&extension), &["a", "FORM trace"]).expect(2, &["Parser Error"]);
+    assert_eq!(run.err, "Parser Error\n");
+}

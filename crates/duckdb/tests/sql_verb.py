@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""Runs `ichnos sql` with Python's DuckDB, and with the program `duckdb` if it is installed. sql_verb.py EXTENSION COMMAND"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+extension, command = sys.argv[1:3]
+examples = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../examples/")
+lttng, fxt = examples + "hello-lttng/trace", examples + "hello-fxt/frames.fxt"
+duckdb = shutil.which("duckdb")
+
+
+def run(path, *arguments):
+    environment = dict(os.environ, PATH=path, ICHNOS_DUCKDB_EXTENSION=extension, ICHNOS_PYTHON=sys.executable)
+    return subprocess.run([command, "sql", *arguments], env=environment, stdin=subprocess.DEVNULL, capture_output=True)
+
+
+def answer(path, *arguments):
+    done = run(path, *arguments)
+    assert done.returncode == 0, done
+    return done.stdout.decode()
+
+
+programs = {"Python": "/nonexistent"}
+if duckdb:
+    programs["duckdb"] = os.environ["PATH"]
+for program, path in programs.items():
+    output = subprocess.run([command, "cat", lttng, "--format", "jsonl"], capture_output=True, check=True).stdout
+    count = sum(json.loads(line)["type"] == "event" for line in output.splitlines())
+    assert answer(path, lttng, "SELECT count(*) AS n FROM trace", "--format", "csv") == "n\n%d\n" % count
+    rows = json.loads(answer(path, "--format=json", lttng, fxt, "SELECT count(DISTINCT trace) AS traces FROM events"))
+    assert rows == [{"traces": 2}], rows
+    rows = json.loads(answer(path, "--format=json", fxt, "SELECT name, duration FROM slowest_spans LIMIT 1"))
+    assert rows == [{"name": "LoadImage", "duration": 14166667}], rows
+    lines = answer(path, "--format=jsonlines", "--begin=+1ms", fxt, "SELECT 1 AS a UNION ALL SELECT 2 ORDER BY a").splitlines()
+    assert [json.loads(line) for line in lines] == [{"a": 1}, {"a": 2}], lines
+    assert "LoadImage" in answer(path, fxt, "FROM slowest_spans")
+    assert answer(path, "--format=markdown", fxt, "SELECT 'x' AS a, NULL AS b").count("|") >= 9
+    # The macros of the views take a list of paths.
+    assert "2" in answer(path, "--format=csv", lttng, fxt, "SELECT count(*) FROM event_counts")
+    failed = run(path, fxt, "SELECT nothing FROM trace")
+    assert failed.returncode == 2 and b"nothing" in failed.stderr and b"Traceback" not in failed.stderr, failed
+    failed = run(path, "/nonexistent/trace", "SELECT * FROM trace")
+    assert failed.returncode == 2 and b"/nonexistent/trace" in failed.stderr, failed
+print("sql_verb.py: %s" % ", ".join(programs))

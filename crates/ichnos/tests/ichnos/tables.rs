@@ -1,0 +1,135 @@
+//! Events and answers as tables, selected by texts.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ichnos::model::running_thread::RunningParts;
+use ichnos::query::{QueryTexts, TraceQuery};
+use ichnos::table::TableOptions;
+use ichnos::table::arrow_array::cast::AsArray as _;
+use ichnos::table::arrow_array::types::Int64Type;
+use ichnos::tables::{EventReader, EventScan, ReadBlock, TraceRows, TraceTable, all_columns, shared_columns};
+
+fn example(path: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(path)
+}
+
+fn lttng() -> QueryTexts {
+    QueryTexts::new([example("hello-lttng/trace")])
+}
+
+fn frames() -> QueryTexts {
+    QueryTexts::new([example("hello-fxt/frames.fxt")])
+}
+
+fn error(texts: QueryTexts) -> String {
+    TraceQuery::open(texts, RunningParts::Nothing).unwrap_err().to_string()
+}
+
+#[test]
+fn wrong_texts_are_errors_that_name_the_parameter() {
+    let with = |change: fn(&mut QueryTexts)| {
+        let mut texts = lttng();
+        change(&mut texts);
+        error(texts)
+    };
+    for (found, expected) in [
+        (with(|texts| texts.events = vec!["[".to_owned()]), "invalid pattern in event: "),
+        (with(|texts| texts.filter = Some("a ==".to_owned())), "filter: "),
+        (with(|texts| texts.filter = Some("nothing == 1".to_owned())), "filter: "),
+        (with(|texts| texts.begin = Some("soon".to_owned())), "begin: `soon` is not a time"),
+        (with(|texts| texts.end = Some("+1 parsec".to_owned())), "end: "),
+        (with(|texts| texts.offsets = vec!["x=+1s".to_owned()]), "clock offset: no path matches `x`"),
+        (with(|texts| texts.offsets = vec!["soon".to_owned()]), "clock offset: `soon` is not a time"),
+        (with(|texts| texts.maps = vec!["/nonexistent.toml".into()]), "/nonexistent.toml: cannot be read"),
+        (error(QueryTexts::new([PathBuf::from("/nonexistent")])), "/nonexistent"),
+    ] {
+        assert!(found.starts_with(expected), "{found}\nexpected: {expected}");
+    }
+}
+
+/// Reads all events, and returns their times.
+fn times(texts: QueryTexts) -> Vec<i64> {
+    let query = Arc::new(TraceQuery::open(texts, RunningParts::Nothing).unwrap());
+    let options = TableOptions::default();
+    let columns = shared_columns(&query, &options).unwrap();
+    let ts = columns.iter().find(|column| column.name() == "ts").cloned();
+    let scan = EventScan::new(&query, vec![ts], &options).unwrap();
+    let mut reader = EventReader::new(&scan);
+    let mut times = Vec::new();
+    while let Some(block) = reader.read(&scan).unwrap() {
+        let ReadBlock::Rows(rows) = block else { panic!("only counted") };
+        let mut found = vec![0; rows.len()];
+        for part in rows.parts() {
+            let column = part.batch.batch.column(part.columns[0].unwrap()).as_primitive::<Int64Type>();
+            part.rows.iter().zip(column.values()).for_each(|(row, time)| found[*row as usize] = *time);
+        }
+        times.extend(found);
+    }
+    times
+}
+
+#[test]
+fn events_are_selected_and_moved() {
+    let all = times(lttng());
+    assert!(all.len() > 10);
+    let mut texts = lttng();
+    texts.begin = Some(format!("@{}", all[3]));
+    texts.end = Some(format!("@{}", all[6]));
+    texts.events = vec!["*".to_owned()];
+    assert_eq!(
+        times(texts),
+        all.iter().copied().filter(|at| (all[3]..=all[6]).contains(at)).collect::<Vec<_>>()
+    );
+    let mut texts = lttng();
+    texts.offsets = vec!["+2s".to_owned()];
+    assert_eq!(times(texts), all.iter().map(|at| at + 2_000_000_000).collect::<Vec<_>>());
+    let mut texts = lttng();
+    texts.offsets = vec!["*trace=-1ns".to_owned()];
+    assert_eq!(times(texts)[0], all[0] - 1);
+}
+
+#[test]
+fn a_scan_without_columns_counts() {
+    let query = Arc::new(TraceQuery::open(lttng(), RunningParts::Nothing).unwrap());
+    let scan = EventScan::new(&query, vec![None], &TableOptions::default()).unwrap();
+    let mut reader = EventReader::new(&scan);
+    let mut count = 0;
+    while let Some(block) = reader.read(&scan).unwrap() {
+        let ReadBlock::Count(found) = block else { panic!("rows without columns") };
+        count += found;
+    }
+    assert_eq!(count as usize, times(lttng()).len());
+    assert!(query.estimated_events() > 0);
+}
+
+#[test]
+fn all_columns_have_fields() {
+    let query = TraceQuery::open(frames(), RunningParts::Nothing).unwrap();
+    let columns = all_columns(&query, &TableOptions::default()).unwrap();
+    let names: Vec<&str> = columns.iter().map(|column| column.name()).collect();
+    assert_eq!(names[..2], ["ts", "event"], "{names:?}");
+    assert!(names.len() > 8, "{names:?}");
+}
+
+#[test]
+fn each_table_has_its_columns() {
+    for table in TraceTable::ALL {
+        for texts in [lttng(), frames()] {
+            let query = Arc::new(table.open(texts).unwrap());
+            let mut rows = TraceRows::new(Arc::clone(&query), table).unwrap();
+            assert_eq!(*rows.schema(), table.schema(), "{}", table.name());
+            let all: usize = rows.by_ref().map(|batch| batch.unwrap().num_rows()).sum();
+            let last = |column| column == table.columns().len() - 1;
+            let some = TraceRows::with_columns(query, table, last).unwrap();
+            let batches: Vec<_> = some.map(Result::unwrap).collect();
+            assert!(batches.iter().all(|batch| batch.num_columns() == 1), "{}", table.name());
+            assert_eq!(batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), all, "{}", table.name());
+            assert!(all > 0 || !matches!(table, TraceTable::Info | TraceTable::Classes), "{}", table.name());
+        }
+    }
+    let query = Arc::new(TraceTable::Spans.open(frames()).unwrap());
+    let spans: usize =
+        TraceRows::new(query, TraceTable::Spans).unwrap().map(|batch| batch.unwrap().num_rows()).sum();
+    assert!(spans >= 8, "{spans}");
+}
