@@ -12,7 +12,7 @@ use ichnos::tables::{EventColumn, EventReader, EventScan, ReadBlock, ReadRows};
 
 use crate::batches::{BatchSource, Batches};
 use crate::column_builder::{ColumnPart, column};
-use crate::failure::Failure;
+use crate::failure::CallFailure;
 use crate::interrupts::Interrupts;
 use crate::label_keys::LabelKeys;
 
@@ -32,7 +32,7 @@ impl EventOrder {
         query: &Arc<TraceQuery>,
         columns: Vec<EventColumn>,
         options: &TableOptions,
-    ) -> Result<EventScan, Failure> {
+    ) -> Result<EventScan, CallFailure> {
         let scan = EventScan::new(query, columns.into_iter().map(Some).collect(), options)?;
         Ok(match self {
             Self::Time => scan.by_time()?,
@@ -81,12 +81,12 @@ struct EventTable {
 }
 
 impl BatchSource for EventTable {
-    fn next_batch(&mut self) -> Result<Option<RecordBatch>, Failure> {
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>, CallFailure> {
         let Self { scan, reader, interrupts, .. } = self;
         let read = reader.read_some(scan, BATCH_ROWS, &mut || Ok(interrupts.poll()?))?;
         let Some(block) = read else { return Ok(None) };
         let batch = self.batch(&block);
-        batch.map(Some).map_err(|error| Failure::new(format!("{error}: open the traces again")))
+        batch.map(Some).map_err(|error| CallFailure::new(format!("{error}: open the traces again")))
     }
 }
 

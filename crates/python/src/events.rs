@@ -15,9 +15,9 @@ use pyo3::types::{PyCapsule, PyList};
 
 use crate::batches::Batches;
 use crate::capsule;
-use crate::event::Event;
+use crate::event::PythonEvent;
 use crate::event_table::EventOrder;
-use crate::failure::{Failure, detached};
+use crate::failure::{CallFailure, detached};
 use crate::interrupts::Interrupts;
 use crate::row::{ColumnNames, NamedBatch, RowPlace};
 use crate::table::{column_names, columns_html};
@@ -34,9 +34,9 @@ const MOST_PLANS: usize = 1_024;
 /// As a table, for large answers: pandas (`pandas.DataFrame.from_arrow`), polars, DuckDB, pyarrow and other libraries for
 /// Arrow take it as it is, and read it in batches. One by one, for small jobs: `for event in events: event["next_comm"]`.
 /// It can be read any number of times.
-#[pyclass(frozen, module = "ichnos")]
+#[pyclass(frozen, module = "ichnos", name = "Events")]
 #[derive(Debug)]
-pub(crate) struct Events {
+pub(crate) struct PythonEvents {
     pub(crate) query: Arc<TraceQuery>,
     pub(crate) options: TableOptions,
     pub(crate) columns: Vec<EventColumn>,
@@ -45,7 +45,7 @@ pub(crate) struct Events {
 }
 
 #[pymethods]
-impl Events {
+impl PythonEvents {
     /// Names of the columns.
     #[getter]
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
@@ -99,7 +99,7 @@ struct IteratorState {
 }
 
 impl EventIterator {
-    fn new(py: Python<'_>, events: &Events) -> PyResult<Self> {
+    fn new(py: Python<'_>, events: &PythonEvents) -> PyResult<Self> {
         let columns = plain_columns(&events.columns);
         let extras = events.columns.iter().filter(|column| is_text(column)).cloned().collect();
         let reader = detached(py, || {
@@ -123,7 +123,7 @@ impl EventIterator {
 
 impl IteratorState {
     /// Reads the next events. Returns `false` after the last one.
-    fn read(&mut self, py: Python<'_>) -> Result<bool, Failure> {
+    fn read(&mut self, py: Python<'_>) -> Result<bool, CallFailure> {
         let Some((scan, reader)) = &mut self.reader else { return Ok(false) };
         let interrupts = &mut self.interrupts;
         let read = detached(py, || Ok(reader.read_some(scan, CHUNK, &mut || Ok(interrupts.poll()?))?));
@@ -208,14 +208,14 @@ impl EventIterator {
         this
     }
 
-    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Event>> {
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<PythonEvent>> {
         let mut state = self.0.lock_py_attached(py).unwrap_or_else(|poisoned| poisoned.into_inner());
         loop {
             let next = state.next;
             if let Some((batch, row)) = state.places.get(next).copied() {
                 state.next += 1;
                 let Some(batch) = state.batches.get(batch as usize).map(Arc::clone) else { continue };
-                return Ok(Some(Event(RowPlace { batch, row: row as usize })));
+                return Ok(Some(PythonEvent(RowPlace { batch, row: row as usize })));
             }
             if !state.read(py)? {
                 return Ok(None);
