@@ -25,7 +25,7 @@ pub(crate) struct CallFailure {
     byte: Option<u64>,
     help: Option<String>,
     /// Exception from a signal handler, for example of Ctrl-C.
-    signal: Option<PyErr>,
+    signal: Option<Box<PyErr>>,
 }
 
 impl CallFailure {
@@ -35,7 +35,7 @@ impl CallFailure {
 
     /// The exception of a signal.
     pub(crate) fn from_signal(error: PyErr) -> Self {
-        Self { signal: Some(error), ..Self::new("interrupted") }
+        Self { signal: Some(Box::new(error)), ..Self::new("interrupted") }
     }
 
     pub(crate) fn help(self, help: impl Into<String>) -> Self {
@@ -106,7 +106,7 @@ impl From<CallFailure> for PyErr {
     fn from(failure: CallFailure) -> Self {
         Python::attach(|py| {
             if let Some(signal) = failure.signal {
-                return signal;
+                return *signal;
             }
             let message = match &failure.help {
                 Some(help) => format!("{}\nhelp: {help}", failure.message),
