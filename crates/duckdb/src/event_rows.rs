@@ -68,7 +68,7 @@ impl EventThread {
                     }
                 }
                 EventColumn::Trace => {
-                    vector.write_same(Rows::Range(0, end - begin), self.block.path().as_bytes())
+                    vector.write_same(Rows::Range(0, end - begin), self.block.path(0).as_bytes())
                 }
                 EventColumn::Level => write_texts(&mut vector, begin..end, |row| self.block.level(row)),
                 EventColumn::Message => write_texts(&mut vector, begin..end, |row| self.block.message(row)),

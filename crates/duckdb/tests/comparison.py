@@ -58,7 +58,7 @@ def run(*arguments):
 def fingerprint(connection, columns, table):
     """The number of rows, and hashes of all values that do not depend on the order of the rows."""
     row = "hash(%s)" % ", ".join(map(name, columns))
-    return connection.execute("SELECT count(*), bit_xor(%s), sum(%s) FROM %s" % (row, row, table)).fetchone()
+    return connection.execute("SELECT count(*), bit_xor(%s), sum(%s) FROM %s" % (row, row, table)).fetchall()[0]
 
 
 def types(connection, table):
@@ -101,7 +101,7 @@ def compare_parquet(connection, table, trace, dataset):
     found = dict(connection.execute(query).fetchall())
     if found != counts:
         fail("%s: counts %s instead of %s" % (trace, found, counts))
-    total = connection.execute("SELECT count(*) FROM %s" % table(connection, trace)).fetchone()[0]
+    total = connection.execute("SELECT count(*) FROM %s" % table(connection, trace)).fetchall()[0][0]
     if total != sum(counts.values()):
         fail("%s: %d events instead of %d" % (trace, total, sum(counts.values())))
     return total

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use crate::failure::Failure;
+use crate::failure::CallFailure;
 
 /// Returns a path, or all paths of a list.
 pub(crate) fn paths(value: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
@@ -26,10 +26,10 @@ pub(crate) fn paths(value: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
         }
     };
     if paths.is_empty() {
-        return Err(Failure::new("expected at least one path").into());
+        return Err(CallFailure::new("expected at least one path").into());
     }
     if paths.iter().any(|path| path == Path::new("-")) {
-        return Err(Failure::new("standard input cannot be read from Python: name a file").into());
+        return Err(CallFailure::new("standard input cannot be read from Python: name a file").into());
     }
     Ok(paths)
 }

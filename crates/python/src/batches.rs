@@ -3,22 +3,22 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 
-use crate::failure::{Failure, caught};
+use crate::failure::{CallFailure, caught};
 
 /// Batches that are made when they are needed.
 pub(crate) trait BatchSource: Send {
     /// Returns the next batch. `None` after the last one.
-    fn next_batch(&mut self) -> Result<Option<RecordBatch>, Failure>;
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>, CallFailure>;
 }
 
 /// Table whose batches can be read any number of times.
 #[derive(Clone)]
 pub(crate) struct Batches {
     pub(crate) schema: SchemaRef,
-    start: Arc<dyn Fn() -> Result<Box<dyn BatchSource>, Failure> + Send + Sync>,
+    start: Arc<dyn Fn() -> Result<Box<dyn BatchSource>, CallFailure> + Send + Sync>,
 }
 
 impl fmt::Debug for Batches {
@@ -31,7 +31,7 @@ impl Batches {
     /// Creates a table with a function that starts reading it.
     pub(crate) fn new(
         schema: SchemaRef,
-        start: impl Fn() -> Result<Box<dyn BatchSource>, Failure> + Send + Sync + 'static,
+        start: impl Fn() -> Result<Box<dyn BatchSource>, CallFailure> + Send + Sync + 'static,
     ) -> Self {
         Self { schema, start: Arc::new(start) }
     }
@@ -43,12 +43,12 @@ impl Batches {
     }
 
     /// Starts with the first batch.
-    pub(crate) fn start(&self) -> Result<Box<dyn BatchSource>, Failure> {
+    pub(crate) fn start(&self) -> Result<Box<dyn BatchSource>, CallFailure> {
         (self.start)()
     }
 
     /// Starts a stream for other programs.
-    pub(crate) fn stream(&self) -> Result<BatchStream, Failure> {
+    pub(crate) fn stream(&self) -> Result<BatchStream, CallFailure> {
         Ok(BatchStream { schema: without_nul(&self.schema), source: Some(self.start()?) })
     }
 }
@@ -59,7 +59,7 @@ struct KnownBatches {
 }
 
 impl BatchSource for KnownBatches {
-    fn next_batch(&mut self) -> Result<Option<RecordBatch>, Failure> {
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>, CallFailure> {
         self.next += 1;
         Ok(self.batches.get(self.next - 1).cloned())
     }
@@ -79,7 +79,11 @@ impl Iterator for BatchStream {
         let found = caught(|| source.next_batch());
         let found = found.map_err(|failure| ArrowError::ComputeError(plain(failure.message())));
         let found = found.and_then(|batch| match batch {
-            Some(batch) => RecordBatch::try_new(Arc::clone(&self.schema), batch.columns().to_vec()).map(Some),
+            Some(batch) => {
+                let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+                let (schema, columns) = (Arc::clone(&self.schema), batch.columns().to_vec());
+                RecordBatch::try_new_with_options(schema, columns, &options).map(Some)
+            }
             None => Ok(None),
         });
         if !matches!(found, Ok(Some(_))) {

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use crate::batches::{Batches, without_nul};
-use crate::failure::{Failure, detached};
+use crate::failure::{CallFailure, detached};
 
 const STREAM: &CStr = c"arrow_array_stream";
 const SCHEMA: &CStr = c"arrow_schema";
@@ -22,6 +22,6 @@ pub(crate) fn stream<'py>(py: Python<'py>, batches: &Batches) -> PyResult<Bound<
 /// Returns the schema.
 pub(crate) fn schema<'py>(py: Python<'py>, batches: &Batches) -> PyResult<Bound<'py, PyCapsule>> {
     let schema = FFI_ArrowSchema::try_from(without_nul(&batches.schema).as_ref());
-    let schema = schema.map_err(|error| Failure::new(error.to_string()))?;
+    let schema = schema.map_err(|error| CallFailure::new(error.to_string()))?;
     PyCapsule::new_with_value(py, schema, SCHEMA)
 }

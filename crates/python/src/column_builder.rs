@@ -8,13 +8,12 @@ use arrow_array::types::{
     ArrowPrimitiveType, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
     TimestampMicrosecondType, TimestampNanosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{
-    Array, ArrayRef, BooleanArray, DictionaryArray, ListArray, PrimitiveArray, new_null_array,
-};
+use arrow_array::{Array, ArrayRef, BooleanArray, ListArray, PrimitiveArray, new_null_array};
 use arrow_buffer::{BooleanBufferBuilder, NullBuffer};
 use arrow_schema::{ArrowError, DataType, TimeUnit};
-use arrow_select::concat::concat;
 use arrow_select::interleave::interleave;
+
+use crate::label_keys::LabelKeys;
 
 /// Part of a column: the values of some rows.
 pub(crate) struct ColumnPart<'p> {
@@ -32,7 +31,9 @@ pub(crate) fn column(parts: &[ColumnPart<'_>], rows: usize, of: &DataType) -> Re
     match cast.as_slice() {
         [] => return Ok(new_null_array(of, rows)),
         // One class: the rows have the order of the values.
-        [only] if only.rows.len() == rows => return Ok(Arc::clone(&only.values)),
+        [only] if only.rows.len() == rows && !matches!(of, DataType::Dictionary(..)) => {
+            return Ok(Arc::clone(&only.values));
+        }
         _ => {}
     }
     macro_rules! scatter {
@@ -103,37 +104,23 @@ fn scattered_booleans(parts: &[ColumnPart<'_>], rows: usize) -> BooleanArray {
     BooleanArray::new(values.finish(), validity(parts, rows))
 }
 
-/// Returns names of enumerations. The dictionary has the names of all parts, each part's once.
+/// Returns names of enumerations. Several values, and several classes, can have a name.
 fn scattered_labels(parts: &[ColumnPart<'_>], rows: usize) -> Result<ArrayRef, ArrowError> {
     let mut keys = vec![0i32; rows];
-    let mut known: Vec<(ArrayRef, i32)> = Vec::new();
-    let mut length = 0usize;
+    let mut labels = LabelKeys::default();
     for part in parts {
-        let labels = part.values.as_dictionary::<Int32Type>();
-        let names = labels.values();
-        let same = known.iter().find(|(known, _)| Arc::ptr_eq(known, names)).map(|(_, base)| *base);
-        let base = match same {
-            Some(base) => base,
-            None => {
-                let base = i32::try_from(length).map_err(|_| ArrowError::DictionaryKeyOverflowError)?;
-                length += names.len();
-                known.push((Arc::clone(names), base));
-                base
-            }
-        };
-        for (row, key) in part.rows.iter().zip(labels.keys().values()) {
-            if let Some(place) = keys.get_mut(*row as usize) {
-                *place = key.wrapping_add(base);
-            }
+        let column = part.values.as_dictionary::<Int32Type>();
+        let names = column.values().as_string::<i32>();
+        // Only used names get a key.
+        let mut known: Vec<Option<i32>> = vec![None; names.len()];
+        for (at, (row, key)) in part.rows.iter().zip(column.keys().values()).enumerate() {
+            let old = usize::try_from(*key).ok().filter(|_| column.is_valid(at));
+            let (Some(old), Some(place)) = (old, keys.get_mut(*row as usize)) else { continue };
+            let Some(new) = known.get_mut(old) else { continue };
+            *place = *new.get_or_insert_with(|| labels.key(names.value(old)));
         }
     }
-    let validity = validity(parts, rows);
-    // Missing values have any key.
-    let valid = |at: usize| validity.as_ref().is_none_or(|valid| valid.is_valid(at));
-    keys.iter_mut().enumerate().filter(|(at, _)| !valid(*at)).for_each(|(_, key)| *key = 0);
-    let names: Vec<&dyn Array> = known.iter().map(|(names, _)| names.as_ref()).collect();
-    let keys = PrimitiveArray::<Int32Type>::new(keys.into(), validity);
-    Ok(Arc::new(DictionaryArray::try_new(keys, concat(&names)?)?))
+    labels.finish(keys, validity(parts, rows))
 }
 
 /// Returns texts, bytes or lists.

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use crate::arguments::{self, Selecting};
-use crate::failure::Failure;
+use crate::failure::CallFailure;
 use crate::stoppable::stoppable;
 use crate::text::shown;
 
@@ -71,7 +71,7 @@ fn write(
     shape: Target,
     output: &Path,
     options: &mut ConvertOptions<'_>,
-) -> Result<WriteReport, Failure> {
+) -> Result<WriteReport, CallFailure> {
     let (session, selection) = (query.session(), query.selection());
     let texts = query.texts();
     options.write.leaves_out = !selection.wants_all_events();
@@ -91,12 +91,12 @@ fn write(
     written.map_err(|error| match error {
         ConvertError::Losses(losses) => {
             let count = losses.iter().count();
-            Failure::new(format!("some data would be lost ({count} kinds): nothing was written"))
+            CallFailure::new(format!("some data would be lost ({count} kinds): nothing was written"))
                 .path(path)
                 .help("convert without strict=True, and read the losses in the result")
         }
         error @ ConvertError::Refused(_) => error.into(),
-        error => Failure::from(error).path(path),
+        error => CallFailure::from(error).path(path),
     })
 }
 
@@ -104,13 +104,13 @@ fn is_table(target: Target) -> bool {
     ichnos::convert::TABLE_FORMATS.contains(&target.format)
 }
 
-fn unknown_target(to: Option<&str>, output: &Path) -> Failure {
+fn unknown_target(to: Option<&str>, output: &Path) -> CallFailure {
     let names: Vec<&str> = ichnos::convert::targets().map(|target| target.format).collect();
     let message = match to {
         Some(to) => format!("to: unknown format `{}`", shown(to)),
         None => format!("cannot infer the output format from `{}`", shown(&output.display().to_string())),
     };
-    Failure::new(message).help(format!("formats are {}", names.join(", ")))
+    CallFailure::new(message).help(format!("formats are {}", names.join(", ")))
 }
 
 /// Returns options with their values as texts.
@@ -127,8 +127,8 @@ fn option_texts(options: &Bound<'_, PyDict>) -> PyResult<Vec<(String, String)>> 
         .collect()
 }
 
-fn option_failure(error: OptionError) -> Failure {
-    Failure::new(format!("options: {error}"))
+fn option_failure(error: OptionError) -> CallFailure {
+    CallFailure::new(format!("options: {error}"))
 }
 
 /// Returns the report as a dictionary.

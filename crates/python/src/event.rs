@@ -13,12 +13,12 @@ const COMMON: [&str; 6] = ["ts", "event", "stream", "packet", "seq", "time"];
 ///
 /// The names are those of the columns of `Trace.events`: `event["next_comm"]`, `event["ctx.vpid"]`. A field that the event
 /// does not have is `None`, and a field that its class does not have is a `KeyError`.
-#[pyclass(frozen, module = "ichnos", mapping)]
+#[pyclass(frozen, module = "ichnos", name = "Event", mapping)]
 #[derive(Debug)]
-pub(crate) struct Event(pub(crate) RowPlace);
+pub(crate) struct PythonEvent(pub(crate) RowPlace);
 
 #[pymethods]
-impl Event {
+impl PythonEvent {
     /// Name of the event record class.
     #[getter]
     fn name<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::{StringBuilder, StringDictionaryBuilder};
 use arrow_array::types::Int32Type;
-use arrow_array::{ArrayRef, DictionaryArray, PrimitiveArray, RecordBatch, RecordBatchOptions};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use ichnos::query::TraceQuery;
 use ichnos::table::{BATCH_ROWS, TableOptions};
@@ -12,8 +12,9 @@ use ichnos::tables::{EventColumn, EventReader, EventScan, ReadBlock, ReadRows};
 
 use crate::batches::{BatchSource, Batches};
 use crate::column_builder::{ColumnPart, column};
-use crate::failure::Failure;
+use crate::failure::CallFailure;
 use crate::interrupts::Interrupts;
+use crate::label_keys::LabelKeys;
 
 /// Order of the events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +32,7 @@ impl EventOrder {
         query: &Arc<TraceQuery>,
         columns: Vec<EventColumn>,
         options: &TableOptions,
-    ) -> Result<EventScan, Failure> {
+    ) -> Result<EventScan, CallFailure> {
         let scan = EventScan::new(query, columns.into_iter().map(Some).collect(), options)?;
         Ok(match self {
             Self::Time => scan.by_time()?,
@@ -80,12 +81,12 @@ struct EventTable {
 }
 
 impl BatchSource for EventTable {
-    fn next_batch(&mut self) -> Result<Option<RecordBatch>, Failure> {
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>, CallFailure> {
         let Self { scan, reader, interrupts, .. } = self;
         let read = reader.read_some(scan, BATCH_ROWS, &mut || Ok(interrupts.poll()?))?;
         let Some(block) = read else { return Ok(None) };
         let batch = self.batch(&block);
-        batch.map(Some).map_err(|error| Failure::new(format!("{error}: open the traces again")))
+        batch.map(Some).map_err(|error| CallFailure::new(format!("{error}: open the traces again")))
     }
 }
 
@@ -120,20 +121,19 @@ fn values(rows: &ReadRows, index: usize, of: &DataType) -> Result<ArrayRef, Arro
     column(&parts.collect::<Vec<_>>(), rows.len(), of)
 }
 
-/// Returns the names of the classes.
+/// Returns the names of the classes. Several classes can have a name.
 fn names(rows: &ReadRows) -> Result<ArrayRef, ArrowError> {
     let mut keys = vec![0i32; rows.len()];
-    let mut labels = StringBuilder::new();
-    for (key, part) in (0i32..).zip(rows.parts()) {
-        labels.append_value(part.batch.plan.label());
+    let mut labels = LabelKeys::default();
+    for part in rows.parts() {
+        let key = labels.key(part.batch.plan.label());
         for row in &part.rows {
             if let Some(place) = keys.get_mut(*row as usize) {
                 *place = key;
             }
         }
     }
-    let keys = PrimitiveArray::<Int32Type>::new(keys.into(), None);
-    Ok(Arc::new(DictionaryArray::try_new(keys, Arc::new(labels.finish()))?))
+    labels.finish(keys, None)
 }
 
 /// Returns texts of which there are few.

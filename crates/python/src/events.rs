@@ -3,18 +3,21 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use arrow_array::RecordBatch;
+use arrow_array::builder::StringBuilder;
+use arrow_schema::{DataType, Field, FieldRef, Schema};
 use ichnos::query::TraceQuery;
 use ichnos::table::{TableOptions, TablePlan};
-use ichnos::tables::{EventColumn, EventReader, EventScan, ReadBlock};
+use ichnos::tables::{BlockPart, EventColumn, EventReader, EventScan, ReadBlock, ReadRows, UnionColumn};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt as _;
 use pyo3::types::{PyCapsule, PyList};
 
 use crate::batches::Batches;
 use crate::capsule;
-use crate::event::Event;
+use crate::event::PythonEvent;
 use crate::event_table::EventOrder;
-use crate::failure::{Failure, detached};
+use crate::failure::{CallFailure, detached};
 use crate::interrupts::Interrupts;
 use crate::row::{ColumnNames, NamedBatch, RowPlace};
 use crate::table::{column_names, columns_html};
@@ -31,9 +34,9 @@ const MOST_PLANS: usize = 1_024;
 /// As a table, for large answers: pandas (`pandas.DataFrame.from_arrow`), polars, DuckDB, pyarrow and other libraries for
 /// Arrow take it as it is, and read it in batches. One by one, for small jobs: `for event in events: event["next_comm"]`.
 /// It can be read any number of times.
-#[pyclass(frozen, module = "ichnos")]
+#[pyclass(frozen, module = "ichnos", name = "Events")]
 #[derive(Debug)]
-pub(crate) struct Events {
+pub(crate) struct PythonEvents {
     pub(crate) query: Arc<TraceQuery>,
     pub(crate) options: TableOptions,
     pub(crate) columns: Vec<EventColumn>,
@@ -42,7 +45,7 @@ pub(crate) struct Events {
 }
 
 #[pymethods]
-impl Events {
+impl PythonEvents {
     /// Names of the columns.
     #[getter]
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
@@ -85,6 +88,8 @@ pub(crate) struct EventIterator(Mutex<IteratorState>);
 struct IteratorState {
     /// `None` after the last event.
     reader: Option<(EventScan, EventReader)>,
+    /// Columns that are not in the batches.
+    extras: Vec<EventColumn>,
     interrupts: Interrupts,
     plans: HashMap<usize, (Arc<TablePlan>, Arc<ColumnNames>)>,
     batches: Vec<Arc<NamedBatch>>,
@@ -94,9 +99,11 @@ struct IteratorState {
 }
 
 impl EventIterator {
-    fn new(py: Python<'_>, events: &Events) -> PyResult<Self> {
+    fn new(py: Python<'_>, events: &PythonEvents) -> PyResult<Self> {
+        let columns = plain_columns(&events.columns);
+        let extras = events.columns.iter().filter(|column| is_text(column)).cloned().collect();
         let reader = detached(py, || {
-            let scan = events.order.scan(&events.query, events.columns.clone(), &events.options)?;
+            let scan = events.order.scan(&events.query, columns, &events.options)?;
             let reader = EventReader::new(&scan);
             Ok((scan, reader))
         })?;
@@ -104,6 +111,7 @@ impl EventIterator {
         let interrupts = Interrupts::default();
         Ok(Self(Mutex::new(IteratorState {
             reader: Some(reader),
+            extras,
             interrupts,
             plans,
             batches,
@@ -115,7 +123,7 @@ impl EventIterator {
 
 impl IteratorState {
     /// Reads the next events. Returns `false` after the last one.
-    fn read(&mut self, py: Python<'_>) -> Result<bool, Failure> {
+    fn read(&mut self, py: Python<'_>) -> Result<bool, CallFailure> {
         let Some((scan, reader)) = &mut self.reader else { return Ok(false) };
         let interrupts = &mut self.interrupts;
         let read = detached(py, || Ok(reader.read_some(scan, CHUNK, &mut || Ok(interrupts.poll()?))?));
@@ -140,11 +148,58 @@ impl IteratorState {
             let plan = &part.batch.plan;
             let make = || (Arc::clone(plan), Arc::new(ColumnNames::new(plan.schema())));
             let known = self.plans.entry(Arc::as_ptr(plan).addr()).or_insert_with(make);
+            let batch = with_texts(part, &rows, &self.extras);
+            if let Some(schema) = batch.as_ref().map(RecordBatch::schema) {
+                known.1 = Arc::new(ColumnNames::new(&schema));
+            }
             let names = Arc::clone(&known.1);
-            self.batches.push(Arc::new(NamedBatch { names, batch: part.batch.batch.clone() }));
+            let batch = batch.unwrap_or_else(|| part.batch.batch.clone());
+            self.batches.push(Arc::new(NamedBatch { names, batch }));
         }
         Ok(true)
     }
+}
+
+/// Returns the columns to read: also those that the properties of an event need. Names of classes are a column.
+fn plain_columns(wanted: &[EventColumn]) -> Vec<EventColumn> {
+    let mut columns: Vec<EventColumn> =
+        wanted.iter().filter(|column| **column != EventColumn::Name).cloned().collect();
+    for (name, data_type) in [("ts", DataType::Int64), ("event", DataType::Utf8), ("stream", DataType::Int32)]
+    {
+        if columns.iter().all(|column| column.name() != name) {
+            let (name, spellings) = (name.to_owned(), [name.to_owned()].into());
+            columns.push(EventColumn::Field(UnionColumn { name, spellings, data_type }));
+        }
+    }
+    columns
+}
+
+/// Returns `true` for a column that is no field.
+fn is_text(column: &EventColumn) -> bool {
+    matches!(column, EventColumn::Level | EventColumn::Message | EventColumn::Trace)
+}
+
+/// Adds log levels, messages and paths to the values of a class. `None` without such columns.
+fn with_texts(part: &BlockPart, rows: &ReadRows, extras: &[EventColumn]) -> Option<RecordBatch> {
+    if extras.is_empty() {
+        return None;
+    }
+    let batch = &part.batch.batch;
+    let mut fields: Vec<FieldRef> = batch.schema().fields().iter().cloned().collect();
+    let mut columns = batch.columns().to_vec();
+    for extra in extras {
+        let mut texts = StringBuilder::new();
+        for row in part.rows.iter().map(|row| *row as usize) {
+            texts.append_option(match extra {
+                EventColumn::Level => rows.level(row),
+                EventColumn::Message => rows.message(row),
+                _ => Some(rows.path(row)),
+            });
+        }
+        fields.push(Arc::new(Field::new(extra.name(), DataType::Utf8, true)));
+        columns.push(Arc::new(texts.finish()));
+    }
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).ok()
 }
 
 #[pymethods]
@@ -153,14 +208,14 @@ impl EventIterator {
         this
     }
 
-    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Event>> {
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<PythonEvent>> {
         let mut state = self.0.lock_py_attached(py).unwrap_or_else(|poisoned| poisoned.into_inner());
         loop {
             let next = state.next;
             if let Some((batch, row)) = state.places.get(next).copied() {
                 state.next += 1;
                 let Some(batch) = state.batches.get(batch as usize).map(Arc::clone) else { continue };
-                return Ok(Some(Event(RowPlace { batch, row: row as usize })));
+                return Ok(Some(PythonEvent(RowPlace { batch, row: row as usize })));
             }
             if !state.read(py)? {
                 return Ok(None);

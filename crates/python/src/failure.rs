@@ -19,23 +19,23 @@ pyo3::create_exception!(
 
 /// An error.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct CallFailure {
     message: String,
     path: Option<String>,
     byte: Option<u64>,
     help: Option<String>,
     /// Exception from a signal handler, for example of Ctrl-C.
-    signal: Option<PyErr>,
+    signal: Option<Box<PyErr>>,
 }
 
-impl Failure {
+impl CallFailure {
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), path: None, byte: None, help: None, signal: None }
     }
 
     /// The exception of a signal.
     pub(crate) fn from_signal(error: PyErr) -> Self {
-        Self { signal: Some(error), ..Self::new("interrupted") }
+        Self { signal: Some(Box::new(error)), ..Self::new("interrupted") }
     }
 
     pub(crate) fn help(self, help: impl Into<String>) -> Self {
@@ -52,7 +52,7 @@ impl Failure {
     }
 }
 
-impl From<QueryError> for Failure {
+impl From<QueryError> for CallFailure {
     fn from(error: QueryError) -> Self {
         let QueryError { message, details, help, path, byte, .. } = error;
         let message = details.iter().fold(message, |message, detail| format!("{message}\n{detail}"));
@@ -60,13 +60,13 @@ impl From<QueryError> for Failure {
     }
 }
 
-impl From<OpenError> for Failure {
+impl From<OpenError> for CallFailure {
     fn from(error: OpenError) -> Self {
         QueryError::from(error).into()
     }
 }
 
-impl From<ConvertError> for Failure {
+impl From<ConvertError> for CallFailure {
     fn from(error: ConvertError) -> Self {
         let failure = Self::new(error.to_string());
         match &error {
@@ -79,7 +79,7 @@ impl From<ConvertError> for Failure {
     }
 }
 
-impl From<std::io::Error> for Failure {
+impl From<std::io::Error> for CallFailure {
     fn from(error: std::io::Error) -> Self {
         match error.downcast::<Self>() {
             Ok(failure) => failure,
@@ -88,25 +88,25 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-impl From<Failure> for std::io::Error {
-    fn from(failure: Failure) -> Self {
+impl From<CallFailure> for std::io::Error {
+    fn from(failure: CallFailure) -> Self {
         Self::other(failure)
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for CallFailure {}
 
-impl std::fmt::Display for Failure {
+impl std::fmt::Display for CallFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl From<Failure> for PyErr {
-    fn from(failure: Failure) -> Self {
+impl From<CallFailure> for PyErr {
+    fn from(failure: CallFailure) -> Self {
         Python::attach(|py| {
             if let Some(signal) = failure.signal {
-                return signal;
+                return *signal;
             }
             let message = match &failure.help {
                 Some(help) => format!("{}\nhelp: {help}", failure.message),
@@ -126,17 +126,17 @@ impl From<Failure> for PyErr {
 /// Runs a function without the interpreter's lock. A panic is an error.
 pub(crate) fn detached<T: Send>(
     py: Python<'_>,
-    run: impl FnOnce() -> Result<T, Failure> + Send,
-) -> Result<T, Failure> {
+    run: impl FnOnce() -> Result<T, CallFailure> + Send,
+) -> Result<T, CallFailure> {
     py.detach(|| caught(run))
 }
 
 /// Runs a function. A panic is an error.
-pub(crate) fn caught<T>(run: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+pub(crate) fn caught<T>(run: impl FnOnce() -> Result<T, CallFailure>) -> Result<T, CallFailure> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(from_panic(panic.as_ref())))
 }
 
-fn from_panic(panic: &(dyn Any + Send)) -> Failure {
+fn from_panic(panic: &(dyn Any + Send)) -> CallFailure {
     let text = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
-    Failure::new(format!("internal error: {}", text.unwrap_or("unknown")))
+    CallFailure::new(format!("internal error: {}", text.unwrap_or("unknown")))
 }

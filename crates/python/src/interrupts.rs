@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 
-use crate::failure::Failure;
+use crate::failure::CallFailure;
 
 /// Number of calls between two looks at the clock.
 const CALLS: u32 = 4_096;
@@ -39,13 +39,13 @@ impl Default for Interrupts {
 impl Interrupts {
     /// Looks for signals, if it is time.
     #[inline]
-    pub(crate) fn poll(&mut self) -> Result<(), Failure> {
+    pub(crate) fn poll(&mut self) -> Result<(), CallFailure> {
         self.calls += 1;
         if self.calls < CALLS { Ok(()) } else { self.look() }
     }
 
     /// Looks for signals, if the last look was long ago.
-    pub(crate) fn look(&mut self) -> Result<(), Failure> {
+    pub(crate) fn look(&mut self) -> Result<(), CallFailure> {
         self.calls = 0;
         if self.last.elapsed() < INTERVAL {
             return Ok(());
@@ -55,7 +55,7 @@ impl Interrupts {
         if !is_main_thread() {
             return Ok(());
         }
-        Python::attach(|py| py.check_signals()).map_err(Failure::from_signal)
+        Python::attach(|py| py.check_signals()).map_err(CallFailure::from_signal)
     }
 }
 

@@ -6,7 +6,8 @@
 //! 2. **Read.** An [`EventReader`](ichnos::tables::EventReader) reads selected events into batches, one for each class,
 //!    without the interpreter's lock.
 //! 3. **Deliver.** Arrow's C interface passes them on as one table, with the columns of all classes
-//!    ([`event_table`]). An iterator returns an [`Event`](event::Event) for each row, which decodes a value when it is
+//!    ([`event_table`]). An iterator returns a [`PythonEvent`](event::PythonEvent)
+//!    for each row, which decodes a value when it is
 //!    asked for.
 //!
 //! No panic passes the border to Python: it becomes an exception.
@@ -22,6 +23,7 @@ mod event_table;
 mod events;
 mod failure;
 mod interrupts;
+mod label_keys;
 mod row;
 mod row_tables;
 mod stats;
@@ -39,17 +41,17 @@ mod _ichnos {
     #[pymodule_export]
     use super::convert::convert;
     #[pymodule_export]
-    use super::event::Event;
+    use super::event::PythonEvent;
     #[pymodule_export]
-    use super::events::{EventIterator, Events};
+    use super::events::{EventIterator, PythonEvents};
     #[pymodule_export]
     use super::failure::Error;
     #[pymodule_export]
-    use super::row::Row;
+    use super::row::PythonRow;
     #[pymodule_export]
-    use super::table::{RowIterator, Table};
+    use super::table::{PythonTable, RowIterator};
     #[pymodule_export]
-    use super::trace::{Trace, open};
+    use super::trace::{PythonTrace, open};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

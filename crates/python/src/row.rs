@@ -134,12 +134,12 @@ impl RowPlace {
 }
 
 /// Row of a table: a mapping from column names to values.
-#[pyclass(frozen, module = "ichnos", mapping)]
+#[pyclass(frozen, module = "ichnos", name = "Row", mapping)]
 #[derive(Debug)]
-pub(crate) struct Row(pub(crate) RowPlace);
+pub(crate) struct PythonRow(pub(crate) RowPlace);
 
 #[pymethods]
-impl Row {
+impl PythonRow {
     fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         self.0.item(py, name)
     }

@@ -7,18 +7,18 @@ use ichnos::query::TraceQuery;
 use ichnos::tables::{TraceRows, TraceTable};
 
 use crate::batches::{BatchSource, Batches};
-use crate::failure::Failure;
+use crate::failure::CallFailure;
 use crate::interrupts::Interrupts;
-use crate::table::Table;
+use crate::table::PythonTable;
 
 /// Returns a table. Its rows are computed when they are read.
-pub(crate) fn table(of: TraceTable, query: &Arc<TraceQuery>) -> Table {
+pub(crate) fn table(of: TraceTable, query: &Arc<TraceQuery>) -> PythonTable {
     let query = Arc::clone(query);
     let batches = Batches::new(of.schema(), move || {
         let rows = TraceRows::new(Arc::clone(&query), of)?;
         Ok(Box::new(LibraryRows { rows, interrupts: Interrupts::default() }))
     });
-    Table::new(of.name(), batches)
+    PythonTable::new(of.name(), batches)
 }
 
 struct LibraryRows {
@@ -27,7 +27,7 @@ struct LibraryRows {
 }
 
 impl BatchSource for LibraryRows {
-    fn next_batch(&mut self) -> Result<Option<RecordBatch>, Failure> {
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>, CallFailure> {
         self.interrupts.look()?;
         Ok(self.rows.next().transpose()?)
     }

@@ -10,9 +10,9 @@ use ichnos::{Pass, PassOptions, StatsOutput, StatsResult};
 use pyo3::prelude::*;
 
 use crate::batches::Batches;
-use crate::failure::Failure;
+use crate::failure::CallFailure;
 use crate::stoppable::stoppable;
-use crate::table::Table;
+use crate::table::PythonTable;
 
 /// Size of a part of the timeline, in bytes, as in the command. Approximate results depend on it.
 const CHUNK: u64 = 8 << 20;
@@ -58,9 +58,9 @@ pub(crate) fn table(
     by: &[String],
     of: Option<String>,
     spans: bool,
-) -> Result<Table, Failure> {
+) -> Result<PythonTable, CallFailure> {
     if spans && of.is_some() {
-        return Err(Failure::new("of and spans are two different statistics: give one of them"));
+        return Err(CallFailure::new("of and spans are two different statistics: give one of them"));
     }
     let is_of = of.is_some();
     let groups: Vec<GroupBy> = by.iter().map(|name| group(name, spans)).collect();
@@ -85,7 +85,7 @@ pub(crate) fn table(
     let lines = lines(&result, by.is_empty(), is_of);
     let mut kinds = if is_of || spans { NUMBERS.to_vec() } else { TOTALS.to_vec() };
     kinds.extend(spans.then_some(OWN));
-    Ok(Table::new("stats", batches(by, &kinds, lines)?))
+    Ok(PythonTable::new("stats", batches(by, &kinds, lines)?))
 }
 
 /// Returns the property that a name means.
@@ -180,7 +180,7 @@ fn key_type(lines: &[StatsLine], index: usize) -> DataType {
     if has_any && lines.iter().all(is_integer) { DataType::Int64 } else { DataType::Utf8 }
 }
 
-fn batches(by: &[String], kinds: &[(&str, DataType)], lines: Vec<StatsLine>) -> Result<Batches, Failure> {
+fn batches(by: &[String], kinds: &[(&str, DataType)], lines: Vec<StatsLine>) -> Result<Batches, CallFailure> {
     let keys = by.iter().enumerate().map(|(index, name)| (name.as_str(), key_type(&lines, index)));
     let keys: Vec<(&str, DataType)> = keys.collect();
     let columns: Vec<(&str, DataType)> = keys.iter().chain(kinds).cloned().collect();

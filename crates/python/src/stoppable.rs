@@ -6,7 +6,7 @@ use std::thread;
 
 use pyo3::prelude::*;
 
-use crate::failure::{Failure, caught, detached};
+use crate::failure::{CallFailure, caught, detached};
 use crate::interrupts::{INTERVAL, is_main_thread};
 
 /// Stops the work of the main thread. There is one at a time, because signals reach only that thread.
@@ -18,8 +18,8 @@ static NEVER: AtomicBool = AtomicBool::new(false);
 /// Does work that looks at a flag, without the interpreter's lock.
 pub(crate) fn stoppable<T: Send>(
     py: Python<'_>,
-    work: impl FnOnce(&'static AtomicBool) -> Result<T, Failure> + Send,
-) -> Result<T, Failure> {
+    work: impl FnOnce(&'static AtomicBool) -> Result<T, CallFailure> + Send,
+) -> Result<T, CallFailure> {
     if !is_main_thread() {
         return detached(py, || work(&NEVER));
     }
@@ -41,8 +41,9 @@ pub(crate) fn stoppable<T: Send>(
                     signal = Some(error);
                 }
             }
-            let found = worker.join().unwrap_or_else(|_| Err(Failure::new("internal error: a thread ended")));
-            signal.map_or(found, |signal| Err(Failure::from_signal(signal)))
+            let found =
+                worker.join().unwrap_or_else(|_| Err(CallFailure::new("internal error: a thread ended")));
+            signal.map_or(found, |signal| Err(CallFailure::from_signal(signal)))
         })
     })
 }

@@ -10,8 +10,8 @@ use pyo3::types::{PyCapsule, PyList};
 
 use crate::batches::{BatchSource, Batches};
 use crate::capsule;
-use crate::failure::{Failure, detached};
-use crate::row::{ColumnNames, NamedBatch, Row, RowPlace};
+use crate::failure::{CallFailure, detached};
+use crate::row::{ColumnNames, NamedBatch, PythonRow, RowPlace};
 use crate::text::{columns, html, shown};
 
 /// Maximum number of rows and columns in a notebook.
@@ -22,21 +22,21 @@ const SHOWN_COLUMNS: usize = 40;
 ///
 /// pandas (`pandas.DataFrame.from_arrow`), polars, DuckDB, pyarrow and other libraries for Arrow take it as it is. Rows can
 /// also be read one by one: `for row in table: row["duration"]`.
-#[pyclass(frozen, module = "ichnos")]
+#[pyclass(frozen, module = "ichnos", name = "Table")]
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct PythonTable {
     name: &'static str,
     batches: Batches,
 }
 
-impl Table {
+impl PythonTable {
     pub(crate) fn new(name: &'static str, batches: Batches) -> Self {
         Self { name, batches }
     }
 }
 
 #[pymethods]
-impl Table {
+impl PythonTable {
     /// Names of the columns.
     #[getter]
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
@@ -172,14 +172,14 @@ impl RowIterator {
         this
     }
 
-    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Row>> {
-        Ok(self.next_place(py)?.map(Row))
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<PythonRow>> {
+        Ok(self.next_place(py)?.map(PythonRow))
     }
 }
 
 /// Returns an error for an unknown column.
-pub(crate) fn unknown_column<'n>(wanted: &str, names: impl IntoIterator<Item = &'n str>) -> Failure {
-    let failure = Failure::new(format!("columns: there is no column `{}`", shown(wanted)));
+pub(crate) fn unknown_column<'n>(wanted: &str, names: impl IntoIterator<Item = &'n str>) -> CallFailure {
+    let failure = CallFailure::new(format!("columns: there is no column `{}`", shown(wanted)));
     match ichnos::query::suggestions::did_you_mean(wanted, names) {
         Some(help) => failure.help(help),
         None => failure,

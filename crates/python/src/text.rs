@@ -8,7 +8,7 @@ const MOST: usize = 200;
 /// Returns a name without characters that change a terminal. A long one is cut.
 pub(crate) fn shown(name: &str) -> String {
     let end = name.floor_char_boundary(MOST);
-    let mut text: String = name[..end].chars().flat_map(|character| safe(character)).collect();
+    let mut text: String = name[..end].chars().flat_map(safe).collect();
     if end < name.len() {
         text.push('…');
     }

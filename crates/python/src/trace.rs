@@ -15,17 +15,17 @@ use pyo3::types::PyList;
 
 use crate::arguments::{self, Selecting};
 use crate::event_table::{self, EventOrder};
-use crate::events::Events;
-use crate::failure::{Failure, detached};
+use crate::events::PythonEvents;
+use crate::failure::{CallFailure, detached};
 use crate::row_tables;
 use crate::stats;
-use crate::table::{Table, unknown_column};
+use crate::table::{PythonTable, unknown_column};
 use crate::text::shown;
 
 /// Opened traces, on one timeline.
-#[pyclass(frozen, module = "ichnos")]
+#[pyclass(frozen, module = "ichnos", name = "Trace")]
 #[derive(Debug)]
-pub(crate) struct Trace {
+pub(crate) struct PythonTrace {
     query: Arc<TraceQuery>,
 }
 
@@ -44,17 +44,17 @@ pub(crate) fn open(
     offset: Option<&Bound<'_, PyAny>>,
     map: Option<&Bound<'_, PyAny>>,
     assume_correlated: bool,
-) -> PyResult<Trace> {
+) -> PyResult<PythonTrace> {
     let mut texts = QueryTexts::new(arguments::paths(paths)?);
     texts.offsets = arguments::offsets(offset)?;
     texts.maps = map.map(arguments::paths).transpose()?.unwrap_or_default();
     texts.assume_correlated = assume_correlated;
     // The columns of the running thread belong to the event, as in other tables.
     let query = detached(py, || Ok(TraceQuery::open(texts, RunningParts::ThreadAndProcess)?))?;
-    Ok(Trace { query: Arc::new(query) })
+    Ok(PythonTrace { query: Arc::new(query) })
 }
 
-impl Trace {
+impl PythonTrace {
     fn select(&self, py: Python<'_>, selecting: Selecting<'_, '_>) -> PyResult<Arc<TraceQuery>> {
         let texts = selecting.add_to(self.query.texts())?;
         Ok(detached(py, || Ok(Arc::new(self.query.select(texts)?)))?)
@@ -62,7 +62,7 @@ impl Trace {
 }
 
 #[pymethods]
-impl Trace {
+impl PythonTrace {
     /// Paths of the traces.
     #[getter]
     fn paths<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
@@ -87,7 +87,7 @@ impl Trace {
         columns: Option<&Bound<'_, PyAny>>,
         timestamps: Option<&str>,
         merge: bool,
-    ) -> PyResult<Events> {
+    ) -> PyResult<PythonEvents> {
         let mut options = TableOptions::default();
         options.timestamps = match timestamps {
             None => None,
@@ -96,7 +96,7 @@ impl Trace {
             Some(other) => {
                 let found = shown(other);
                 let message = format!("timestamps: expected `micros` or `nanos`, found `{found}`");
-                return Err(Failure::new(message).into());
+                return Err(CallFailure::new(message).into());
             }
         };
         let wanted = columns.map(|columns| arguments::texts(Some(columns), "columns")).transpose()?;
@@ -104,24 +104,24 @@ impl Trace {
         let columns = detached(py, || selected(&query, &options, wanted.as_deref()))?;
         let order = if merge { EventOrder::Time } else { EventOrder::Stream };
         let batches = event_table::batches(&query, columns.clone(), &options, order);
-        Ok(Events { query, options, columns, batches, order })
+        Ok(PythonEvents { query, options, columns, batches, order })
     }
 
     /// Data streams: traces, formats, packets, bytes, times, losses and clocks.
     #[getter]
-    fn info(&self) -> Table {
+    fn info(&self) -> PythonTable {
         row_tables::table(TraceTable::Info, &self.query)
     }
 
     /// Event record classes, with the number of their events.
     #[getter]
-    fn classes(&self) -> Table {
+    fn classes(&self) -> PythonTable {
         row_tables::table(TraceTable::Classes, &self.query)
     }
 
     /// Discarded events and packets, and unreadable data with its file and byte.
     #[getter]
-    fn losses(&self) -> Table {
+    fn losses(&self) -> PythonTable {
         row_tables::table(TraceTable::Losses, &self.query)
     }
 
@@ -141,28 +141,28 @@ impl Trace {
         filter: Option<String>,
         begin: Option<&Bound<'_, PyAny>>,
         end: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Table> {
+    ) -> PyResult<PythonTable> {
         let query = self.select(py, Selecting { event, filter, begin, end })?;
         Ok(row_tables::table(TraceTable::Spans, &query))
     }
 
     /// Returns call stacks: each has the stack of its caller and a frame. `stack` is the key in the events.
-    fn stacks(&self) -> Table {
+    fn stacks(&self) -> PythonTable {
         row_tables::table(TraceTable::Stacks, &self.query)
     }
 
     /// Returns the frames of call stacks, with symbols and modules.
-    fn frames(&self) -> Table {
+    fn frames(&self) -> PythonTable {
         row_tables::table(TraceTable::Frames, &self.query)
     }
 
     /// Returns tasks: operations that cause each other, across threads, machines and formats.
-    fn tasks(&self) -> Table {
+    fn tasks(&self) -> PythonTable {
         row_tables::table(TraceTable::Tasks, &self.query)
     }
 
     /// Returns which operation of a task caused which.
-    fn edges(&self) -> Table {
+    fn edges(&self) -> PythonTable {
         row_tables::table(TraceTable::Edges, &self.query)
     }
 
@@ -182,7 +182,7 @@ impl Trace {
         filter: Option<String>,
         begin: Option<&Bound<'_, PyAny>>,
         end: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Table> {
+    ) -> PyResult<PythonTable> {
         let by = arguments::texts(by, "by")?;
         let query = self.select(py, Selecting { event, filter, begin, end })?;
         Ok(stats::table(py, &query, &by, of, spans)?)
@@ -211,7 +211,7 @@ fn selected(
     query: &TraceQuery,
     options: &TableOptions,
     wanted: Option<&[String]>,
-) -> Result<Vec<EventColumn>, Failure> {
+) -> Result<Vec<EventColumn>, CallFailure> {
     let mut known = all_columns(query, options)?;
     let Some(wanted) = wanted else { return Ok(known) };
     // Fields come first, if they have the same names.

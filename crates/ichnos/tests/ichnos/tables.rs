@@ -90,6 +90,60 @@ fn events_are_selected_and_moved() {
 }
 
 #[test]
+fn a_scan_by_time_is_sorted_and_can_be_ended() {
+    let query = Arc::new(TraceQuery::open(lttng(), RunningParts::Nothing).unwrap());
+    let options = TableOptions::default();
+    let columns = shared_columns(&query, &options).unwrap();
+    let wanted = columns.iter().filter(|column| ["ts", "trace"].contains(&column.name())).cloned().map(Some);
+    let scan = EventScan::new(&query, wanted.collect(), &options).unwrap().by_time().unwrap();
+    let mut reader = EventReader::new(&scan);
+    let (mut found, mut blocks) = (Vec::new(), 0);
+    while let Some(block) = reader.read_some(&scan, 7, &mut || Ok(())).unwrap() {
+        let ReadBlock::Rows(rows) = block else { panic!("only counted") };
+        assert!(rows.len() <= 7 && rows.path(0).contains("hello-lttng"), "{}", rows.path(0));
+        let mut block = vec![0; rows.len()];
+        for part in rows.parts() {
+            let column = part.batch.batch.column(part.columns[0].unwrap()).as_primitive::<Int64Type>();
+            part.rows.iter().zip(column.values()).for_each(|(row, time)| block[*row as usize] = *time);
+        }
+        found.extend(block);
+        blocks += 1;
+    }
+    let mut all = times(lttng());
+    all.sort_unstable();
+    assert_eq!(found, all);
+    assert!(blocks >= all.len() / 7, "{blocks}");
+    let mut reader = EventReader::new(&scan);
+    let ended = reader.read_some(&scan, 7, &mut || Err(std::io::Error::other("enough")));
+    assert_eq!(ended.unwrap_err().to_string(), "enough");
+}
+
+#[test]
+fn opened_traces_can_be_selected_again() {
+    let query = TraceQuery::open(lttng(), RunningParts::Nothing).unwrap();
+    let mut texts = QueryTexts::default();
+    texts.events = vec!["no such event".to_owned()];
+    let none = query.select(texts.clone()).unwrap();
+    assert!(std::ptr::eq(none.session(), query.session()));
+    assert_eq!((&none.texts().paths, &none.texts().events), (&query.texts().paths, &texts.events));
+    texts.filter = Some("a ==".to_owned());
+    assert!(query.select(texts).unwrap_err().to_string().starts_with("filter: "));
+}
+
+#[test]
+fn errors_have_their_places() {
+    let missing = TraceQuery::open(QueryTexts::new(["/nonexistent".into()]), RunningParts::Nothing);
+    assert_eq!(missing.unwrap_err().path.as_deref(), Some("/nonexistent"));
+    let directory = tempfile::tempdir().unwrap();
+    let metadata = directory.path().join("metadata");
+    std::fs::write(&metadata, "/* CTF 1.8 */\ntrace { major = 1;\n").unwrap();
+    let texts = QueryTexts::new([directory.path().to_owned()]);
+    let error = TraceQuery::open(texts, RunningParts::Nothing).unwrap_err();
+    assert!(error.path.as_deref().is_some_and(|path| path.ends_with("metadata")), "{error:?}");
+    assert!(error.byte.is_some(), "{error:?}");
+}
+
+#[test]
 fn a_scan_without_columns_counts() {
     let query = Arc::new(TraceQuery::open(lttng(), RunningParts::Nothing).unwrap());
     let scan = EventScan::new(&query, vec![None], &TableOptions::default()).unwrap();

@@ -6,6 +6,20 @@ from typing import Any, Literal, TypeVar, final, overload
 
 from typing_extensions import CapsuleType
 
+__all__ = [
+    "Error",
+    "Event",
+    "EventIterator",
+    "Events",
+    "Row",
+    "RowIterator",
+    "Table",
+    "Trace",
+    "__version__",
+    "convert",
+    "open",
+]
+
 __version__: str
 
 _Path = str | PathLike[str]
