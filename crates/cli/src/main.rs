@@ -41,7 +41,9 @@ fn main() -> ExitCode {
         Err(failure) => return end(Err(failure), Console::early()),
     };
     let console = Console::new(&args.global);
-    time::warn_of_zone_by(move |text, help| console.warning_with_help(text, help));
+    time::warn_of_zone_by(move |text, help| {
+        console.warning_with_help(text, &format!("{help}; `--clock-gmt` prints times in UTC"));
+    });
     if let Verb::Task(task) = &mut args.verb {
         task.set_defaults();
     }

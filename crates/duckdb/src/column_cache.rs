@@ -41,7 +41,7 @@ impl KnownColumns {
         function: &'static CStr,
         query: &TraceQuery,
         options: &TableOptions,
-    ) -> Result<Vec<EventColumn>, Option<ColumnsKey>> {
+    ) -> Result<Vec<EventColumn>, Option<Box<ColumnsKey>>> {
         if !query.session().traces().iter().any(|trace| trace.has_dynamic_classes()) {
             return Err(None);
         }
@@ -56,17 +56,17 @@ impl KnownColumns {
         let known = KNOWN.lock().ignore_poison();
         match known.iter().find(|known| known.key == key) {
             Some(known) => Ok(known.columns.clone()),
-            None => Err(Some(key)),
+            None => Err(Some(Box::new(key))),
         }
     }
 
     /// Adds the columns of a query.
-    pub(crate) fn add(key: Option<ColumnsKey>, columns: &[EventColumn]) {
+    pub(crate) fn add(key: Option<Box<ColumnsKey>>, columns: &[EventColumn]) {
         let Some(key) = key.filter(|_| columns.len() <= MOST_COLUMNS) else { return };
         let mut known = KNOWN.lock().ignore_poison();
         if known.len() >= MOST {
             known.pop_front();
         }
-        known.push_back(Self { key, columns: columns.to_vec() });
+        known.push_back(Self { key: *key, columns: columns.to_vec() });
     }
 }

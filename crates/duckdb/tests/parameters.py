@@ -43,7 +43,7 @@ with tempfile.TemporaryDirectory() as directory:
         with open(path, "w") as file:
             file.write(text)
 
-    write("[[event]]\nmatch = '*/WorkStart'\nrole = 'begin'\nname = 'mapped'\n[[event]]\nmatch = '*/WorkStop'\nrole = 'end'\n")
+    write("[[event]]\nmatch = '*/WorkStart'\nrole = 'begin'\nname = 'mapped'\n[[event]]\nmatch = '*/WorkStop'\nrole = 'end'\nname = 'mapped'\n")
     spans = "SELECT count(*) FROM trace_spans('%s', map := %s) WHERE name = 'mapped' AND is_complete"
     for maps in ("'%s'" % path, "['%s']" % path):
         assert one(spans % (dotnet, maps)) == (16,), maps
@@ -59,7 +59,7 @@ for trace in (lttng, dotnet):
     for threads in (1, 2, 4):
         connection.execute("SET threads = %d" % threads)
         sql = "SELECT count(*), sum(hash(ts, event, stream, seq)), bool_and(is_sorted) FROM (" \
-            "SELECT *, ts >= coalesce(lag(ts) OVER (PARTITION BY stream ORDER BY seq), ts) AS is_sorted FROM read_trace('%s'))"
+            "SELECT *, ts >= coalesce(lag(ts) OVER (PARTITION BY stream ORDER BY packet, seq), ts) AS is_sorted FROM read_trace('%s'))"
         answers.add(one(sql % trace))
     assert len(answers) == 1 and next(iter(answers))[2], answers
 print("parameters.py: done")

@@ -152,7 +152,7 @@ pub fn warn_of_zone() {
         {
             warn(
                 &format!("TZ: unknown time zone `{}`, so times are in UTC", name.to_string_lossy()),
-                "time zones are named as in `Europe/Berlin`, or described as in `CET-1CEST,M3.5.0,M10.5.0/3`; `--clock-gmt` prints times in UTC",
+                "time zones are named as in `Europe/Berlin`, or described as in `CET-1CEST,M3.5.0,M10.5.0/3`",
             );
         }
     });
