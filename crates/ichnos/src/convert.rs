@@ -8,7 +8,7 @@ mod parquet_layouts;
 mod part_times;
 mod part_values;
 mod split;
-#[cfg(any(feature = "otlp", feature = "table"))]
+#[cfg(feature = "otlp")]
 mod telemetry_worker;
 mod text_file_writer;
 mod viewer_file;

@@ -31,11 +31,11 @@ use ichnos_model::meaning::FindMentions;
 use ichnos_model::{DataStream, Event};
 
 use self::batch::FULL;
-pub use self::batch::OtlpSignal;
+pub use self::batch::{OtlpSignal, TelemetryRequest};
 use self::class::OtlpClass;
 pub use self::encoding::OtlpEncoding;
 use self::event_context::EventContext;
-pub use self::requests::{TelemetryRequest, TelemetryRequests};
+pub use self::requests::TelemetryRequests;
 use self::telemetry::{OtlpStream, Telemetry};
 use crate::event_track::event_track;
 use crate::viewer_file::{EventAt, ShownEvent, Viewer, ViewerFile, ViewerStart, start_file};

@@ -74,7 +74,7 @@ pub(crate) struct Writing {
     #[command(flatten)]
     pub(crate) report: JsonReport,
     /// Find losses without writing
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) dry_run: bool,
     /// Worker threads [default: CPUs]
     ///

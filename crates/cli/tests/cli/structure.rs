@@ -83,6 +83,8 @@ fn allowed(name: &str) -> Option<Vec<String>> {
         "ichnos-viewers" => {
             names(&BASE).into_iter().chain(names(&["ichnos-export", "ichnos-analysis"])).collect()
         }
+        // OpenTelemetry's tables.
+        "ichnos-table" => names(&BASE).into_iter().chain(names(&["ichnos-otlp"])).collect(),
         name if STAGES.contains(&name) => names(&BASE),
         _ => return None,
     })

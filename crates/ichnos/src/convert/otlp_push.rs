@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::otlp::push::{OtlpPusher, PushError, PushOptions, PushOutcome};
 use ichnos_io::{
     CreateError, FormatOption, FormatOptions, JoinResult, Lane, MessageOrder, Output, OutputBlock,
     PartsOutput, SentCounts, Worker, WriteOptions, WriteReport, WriteSource, WriteTarget, WriterFactory,
@@ -15,7 +16,6 @@ use ichnos_io::{
 use ichnos_model::DataStream;
 use ichnos_model::locks::IgnorePoison as _;
 use ichnos_model::lower::LossTable;
-use ichnos_otlp::push::{OtlpPusher, PushError, PushOptions, PushOutcome};
 use ichnos_viewers::{OtlpSignal, TelemetryRequest, ViewerStart};
 
 use super::telemetry_worker::{SharedLosses, TelemetryWorker, record_lost, request_signal, requests_of};

@@ -3,11 +3,11 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
+use crate::otlp::RequestSignal;
 use ichnos_io::{OutputBlock, Worker, WorkerFlow};
 use ichnos_model::Message;
 use ichnos_model::locks::IgnorePoison as _;
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_otlp::RequestSignal;
 use ichnos_viewers::{OtlpSignal, TelemetryRequest, TelemetryRequests, ViewerStart};
 
 use crate::format::formats;

@@ -30,6 +30,18 @@ ichnos_model::named_enum! {
     }
 }
 
+/// Request with the elements of one signal, in protobuf.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct TelemetryRequest {
+    /// Signal.
+    pub signal: OtlpSignal,
+    /// Number of spans, log records or counter values.
+    pub elements: u64,
+    /// Encoded request.
+    pub bytes: Vec<u8>,
+}
+
 impl OtlpSignal {
     /// Returns the fields of the resources, their scopes, and the scope elements.
     const fn fields(self) -> [OtlpField; 3] {

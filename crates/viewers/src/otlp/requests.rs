@@ -8,22 +8,10 @@ use ichnos_model::lower::LossTable;
 use ichnos_model::meaning::FindMentions;
 
 use super::Otlp;
-use super::batch::OtlpSignal;
+use super::batch::TelemetryRequest;
 use super::encoding::OtlpEncoding;
 use super::telemetry::Telemetry;
 use crate::viewer_file::{EventFile, ViewerFile as _, ViewerStart};
-
-/// Request with the elements of one signal, in protobuf.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct TelemetryRequest {
-    /// Signal.
-    pub signal: OtlpSignal,
-    /// Number of spans, log records or counter values.
-    pub elements: u64,
-    /// Encoded request.
-    pub bytes: Vec<u8>,
-}
 
 /// Converts messages to requests of all signals, as [`otlp()`](super::otlp()) does for a file.
 #[derive(Debug)]

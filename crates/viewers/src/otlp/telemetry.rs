@@ -6,13 +6,12 @@ use ichnos_model::Event;
 use ichnos_model::lower::{LossKind, LossTable};
 
 use super::attributes::push_attribute;
-use super::batch::{GroupKey, OtlpSignal, RequestBatch};
+use super::batch::{GroupKey, OtlpSignal, RequestBatch, TelemetryRequest};
 use super::class::OtlpClass;
 use super::encoding::OtlpEncoding;
 use super::event_context::{EventContext, operation_track};
 use super::ids::{OperationIds, SpanId, SpanIds, SpanRelations, derived_span, derived_trace, operation_key};
 use super::log_records::{ElementEncoder, LastAttributes, PointValue};
-use super::requests::TelemetryRequest;
 use super::resources::{COMMON, LastResource, Resources};
 use super::schema::{span, value};
 use super::spans::{EndedSpan, OpenSpan, OpenSpans, SpanEnd};
