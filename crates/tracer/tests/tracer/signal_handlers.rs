@@ -1,17 +1,23 @@
-//! What signal handlers need: events that take no memory, also where a file is full.
+//! Events that are recorded in signal handlers, also while the allocator works.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 use ichnos_tracer::{Recording, RecordingOptions, SizeLimit, TraceEvent, record};
 
-use crate::alone;
 use crate::counted_memory::memory_calls;
+use crate::{alone, own_directory, process, read};
 
 #[derive(TraceEvent)]
 struct Handled<'a> {
     number: u32,
     text: &'a str,
+}
+
+#[derive(TraceEvent)]
+struct Worked {
+    number: u32,
 }
 
 /// A file has eight events with it.
@@ -87,4 +93,104 @@ fn a_file_that_is_read_takes_no_memory() {
     assert_eq!(memory_calls(|| (100..200).for_each(event)), 0);
     assert_eq!(recording.finish().discarded, 0);
     drop(reader);
+}
+
+/// Number of events that handlers have recorded or lost.
+static HANDLED: AtomicU32 = AtomicU32::new(0);
+
+extern "C" fn handle(_: libc::c_int) {
+    record(&Handled { number: HANDLED.load(Relaxed), text: TEXT });
+    HANDLED.fetch_add(1, Relaxed);
+}
+
+/// Sends a signal to this thread again and again.
+struct Interruptions {
+    timer: libc::timer_t,
+}
+
+impl Interruptions {
+    fn begin() -> Self {
+        let interval = libc::timespec { tv_sec: 0, tv_nsec: 100_000 };
+        let times = libc::itimerspec { it_interval: interval, it_value: interval };
+        // SAFETY: the handler only records and counts. Zeros are valid in the structure, and all arguments live as long
+        // as the calls.
+        unsafe {
+            libc::signal(libc::SIGUSR1, handle as *const () as libc::sighandler_t);
+            let mut event: libc::sigevent = std::mem::zeroed();
+            (event.sigev_notify, event.sigev_signo) = (libc::SIGEV_THREAD_ID, libc::SIGUSR1);
+            event.sigev_notify_thread_id = libc::gettid();
+            let mut timer = std::mem::zeroed();
+            assert_eq!(libc::timer_create(libc::CLOCK_MONOTONIC, &mut event, &mut timer), 0);
+            assert_eq!(libc::timer_settime(timer, 0, &times, std::ptr::null_mut()), 0);
+            Self { timer }
+        }
+    }
+}
+
+impl Drop for Interruptions {
+    fn drop(&mut self) {
+        // SAFETY: the timer exists.
+        unsafe { libc::timer_delete(self.timer) };
+    }
+}
+
+/// Takes memory and gives it back in sizes for which the allocator has a lock, and records, until the handler has run so
+/// often, or for some time. Returns the number of its own events.
+fn work(signals: u32) -> u32 {
+    let mut kept: Vec<Vec<u8>> = Vec::new();
+    let mut number = 0;
+    let begin = Instant::now();
+    while HANDLED.load(Relaxed) < signals && begin.elapsed() < Duration::from_millis(300) {
+        for size in (1..40).map(|part| part * 1111) {
+            let mut bytes = Vec::with_capacity(size);
+            bytes.push(1);
+            bytes.reserve_exact(2 * size);
+            kept.push(bytes);
+            if kept.len() > 50 {
+                kept.swap_remove(size % 50);
+            }
+        }
+        record(&Worked { number });
+        number += 1;
+    }
+    number
+}
+
+/// Records in handlers that interrupt this thread.
+#[test]
+fn the_interrupted_process() {
+    let Some(directory) = own_directory() else { return };
+    // SAFETY: nothing handles the signal. It ends a process that waits forever.
+    unsafe { libc::alarm(30) };
+    for (name, limit) in [("all", SizeLimit::Unlimited), ("last", SizeLimit::Last(20_000))] {
+        let path = directory.join(name);
+        let recording = Recording::start(options(path.clone(), limit)).unwrap();
+        record(&Worked { number: 0 });
+        record(&Handled { number: 0, text: "" });
+        HANDLED.store(0, Relaxed);
+        let interruptions = Interruptions::begin();
+        let worked = work(800);
+        drop(interruptions);
+        let handled = HANDLED.load(Relaxed);
+        let discarded = recording.finish().discarded;
+        let (files, events) = (last_file(&path), read(&path, true));
+        if limit == SizeLimit::Unlimited {
+            assert_eq!(events.len() as u64 + discarded, u64::from(handled + worked) + 2);
+        }
+        // Most of them do not interrupt another event.
+        assert!(discarded <= u64::from(handled) / 2, "{discarded} of {handled}");
+        assert!(handled > 0 && files >= handled / 20, "{handled} in {files} files");
+        println!("{name}: {handled} events of handlers, {worked} others, {discarded} lost, {files} files");
+    }
+}
+
+#[test]
+fn handlers_record_while_memory_is_allocated() {
+    let _alone = alone();
+    let directory = tempfile::tempdir().unwrap();
+    let test = "signal_handlers::the_interrupted_process";
+    let output = process(test, directory.path()).output().unwrap();
+    let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && text.contains("last: "), "{:?}: {text}\n{errors}", output.status);
+    println!("{text}");
 }
