@@ -86,7 +86,8 @@
 //! | The clock goes back | the event has the time of the event before it |
 //! | No event for 2³² cycles | a packet begins, because events have the lower half of their time |
 //! | A signal handler interrupts an event with another one | the second one is lost and counted |
-//! | A signal handler interrupts code that allocates memory, and records | the process can wait forever (`record`) |
+//! | A signal handler interrupts code that allocates memory, and records | the event is recorded, also where a file is full |
+//! | A signal handler records the first event of its thread or class | the process can wait forever (`record`) |
 //! | A `TraceField` records an event while it is written, or the `Debug` of a value an event of `tracing` | the inner event is lost and counted |
 //! | The process forks with `fork` | the child records nothing, unless it starts a recording itself |
 //! | The process makes the system call itself (`syscall`, `clone`) | the child must not record: it would write into its parent's files |

@@ -3,7 +3,9 @@
 
 mod clock_reading;
 mod earlier_file;
+mod earlier_files;
 mod file_limit;
+mod file_name;
 mod fork;
 mod metadata_file;
 mod packet_file;
@@ -104,15 +106,16 @@ pub fn is_recording() -> bool {
 
 /// Records an event, if there is a recording.
 ///
-/// It takes no lock, no memory and no system call, except for the first event of a thread or a class, and where a file
-/// is full.
+/// It takes no lock, no memory and no system call, except for the first event of a thread or a class in a recording.
+/// Where a file is full, and four times a second, there are also system calls.
 ///
 /// # Signal handlers
 ///
-/// A signal handler must not record if it can interrupt code that allocates memory: where a file is full, the event
-/// allocates memory, too. If the interrupted code is in the allocator, the handler waits for it forever. The first event
-/// of a thread or a class also takes locks, so it must not be in a handler. If a handler interrupts another event, its
-/// own one is lost, and counted.
+/// A signal handler can record, also if it interrupts code that allocates memory. But the first event of a thread or a
+/// class in a recording must not be in a handler: it takes locks and memory, and if the interrupted code has the lock,
+/// the handler waits forever. While a class cannot be described because the disk is full, each of its events is like the
+/// first one. If a handler interrupts another event, its own one is lost, and counted. Like all handlers with system
+/// calls, it must restore `errno`.
 #[inline]
 pub fn record<E: TraceEvent>(event: &E) {
     let number = recording();

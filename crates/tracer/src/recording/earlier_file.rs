@@ -2,8 +2,9 @@
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
 use std::time::SystemTime;
+
+use super::file_name::FileName;
 
 /// Identity of a file. A removed file's number is used again.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,15 +23,15 @@ impl FileOrigin {
 /// A file that is full. It is neither mapped nor open, so that earlier files need no file descriptors.
 #[derive(Debug)]
 pub(super) struct EarlierFile {
-    pub(super) path: PathBuf,
+    pub(super) name: FileName,
     pub(super) size: u64,
     /// `None` if it cannot be used again.
     origin: Option<FileOrigin>,
 }
 
 impl EarlierFile {
-    pub(super) fn new(path: PathBuf, size: u64, found: Option<&Metadata>) -> Self {
-        Self { path, size, origin: found.map(FileOrigin::new) }
+    pub(super) fn new(name: FileName, size: u64, found: Option<&Metadata>) -> Self {
+        Self { name, size, origin: found.map(FileOrigin::new) }
     }
 
     /// Returns `true` if an open file is this one, and nobody has given it another name or size.
@@ -55,10 +56,11 @@ mod tests {
         fs::write(&path, "abc").unwrap();
         fs::write(&other, "abc").unwrap();
         let found = |path| fs::metadata(path).unwrap();
-        let file = EarlierFile::new(path.clone(), 3, Some(&found(&path)));
+        let name = FileName::new(0, 0);
+        let file = EarlierFile::new(name, 3, Some(&found(&path)));
         assert!(file.is(&found(&path)));
         assert!(!file.is(&found(&other)));
-        assert!(!EarlierFile::new(path.clone(), 3, None).is(&found(&path)));
+        assert!(!EarlierFile::new(name, 3, None).is(&found(&path)));
         fs::hard_link(&path, &link).unwrap();
         assert!(!file.is(&found(&path)));
         fs::remove_file(&link).unwrap();

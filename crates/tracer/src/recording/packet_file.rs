@@ -3,51 +3,58 @@
 //! All of the file is valid at each instant: its packets follow each other without gaps, and the last one reaches to
 //! the end of the file, with padding after its events. A reader that opens the file, also after the program was killed,
 //! finds all events that were stored before.
+//!
+//! Nothing here takes memory from the allocator or gives it back, because a signal handler that interrupts the allocator
+//! can record. So files have names in a directory that is open, and errors have no text.
 #![allow(unsafe_code)]
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::os::fd::{AsRawFd as _, BorrowedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use libc::c_int;
 use memmap2::{MmapOptions, MmapRaw};
-use rustix::fs::{FallocateFlags, fallocate};
-use rustix::io::Errno;
+use rustix::fs::{AtFlags, FallocateFlags, Mode, OFlags, fallocate, openat, renameat, unlinkat};
+use rustix::io::{Errno, retry_on_intr};
 
 use super::earlier_file::EarlierFile;
 use super::file_limit::check_file_size;
+use super::file_name::FileName;
 
 /// Operation of `fcntl` that sets the signal about a lease, in Linux.
 const F_SETSIG: c_int = 10;
+
+/// How often room is reserved if signals interrupt that. Some systems begin from scratch.
+const TRIES: usize = 32;
+
+/// What is written where room cannot be reserved. The stack of a signal handler can be small.
+static ZEROS: [u8; 16 << 10] = [0; 16 << 10];
 
 /// A file that one thread at a time writes.
 #[derive(Debug)]
 pub(super) struct PacketFile {
     map: MmapRaw,
     file: File,
-    path: PathBuf,
+    name: FileName,
 }
 
 impl PacketFile {
     /// Creates a file with room for some bytes on the disk. It is hidden, so that nobody reads it, until
     /// [`publish`](Self::publish).
-    pub(super) fn create(directory: &Path, name: &str, size: usize) -> io::Result<Self> {
-        let path = directory.join(format!(".{name}"));
-        let mut file = File::options().read(true).write(true).create_new(true).open(&path)?;
+    pub(super) fn create(directory: BorrowedFd<'_>, name: FileName, size: usize) -> io::Result<Self> {
+        let mut file = open_hidden(directory, name, OFlags::CREATE | OFlags::EXCL)?;
         let mut create = || {
             reserve(&mut file, size)?;
             // Without faults later, which take as long as dozens of events.
             MmapOptions::new().len(size).populate().map_raw(&file)
         };
         match create() {
-            Ok(map) => Ok(Self { map, file, path }),
+            Ok(map) => Ok(Self { map, file, name }),
             Err(error) => {
                 // The first error counts.
-                let _ = fs::remove_file(&path);
+                let _ = unlinkat(directory, name.hidden(), AtFlags::empty());
                 Err(error)
             }
         }
@@ -55,55 +62,57 @@ impl PacketFile {
 
     /// Takes an earlier file for other packets. It is hidden and full of zeros, as a new file. If that is impossible,
     /// because it is another file now or another program may still read it, it is removed.
-    pub(super) fn reuse(earlier: &EarlierFile, directory: &Path, name: &str) -> io::Result<Self> {
+    pub(super) fn reuse(
+        earlier: &EarlierFile,
+        directory: BorrowedFd<'_>,
+        name: FileName,
+    ) -> io::Result<Self> {
         #[cfg(test)]
         let _step = steps::step();
-        let hidden = directory.join(format!(".{name}"));
-        let result =
-            fs::rename(&earlier.path, &hidden).and_then(|()| Self::open_hidden(earlier, hidden.clone()));
+        let result = renameat(directory, earlier.name.shown(), directory, name.hidden())
+            .map_err(io::Error::from)
+            .and_then(|()| Self::open_earlier(earlier, directory, name));
         if result.is_err() {
             // It has one of these names. The first error counts.
-            let _ = fs::remove_file(&hidden).or_else(|_| fs::remove_file(&earlier.path));
+            let remove = |name| unlinkat(directory, name, AtFlags::empty());
+            let _ = remove(name.hidden()).or_else(|_| remove(earlier.name.shown()));
         }
         result
     }
 
-    fn open_hidden(earlier: &EarlierFile, path: PathBuf) -> io::Result<Self> {
+    /// Opens an earlier file that is hidden under a new name.
+    fn open_earlier(earlier: &EarlierFile, directory: BorrowedFd<'_>, name: FileName) -> io::Result<Self> {
         // A link is not followed, and a pipe does not wait.
-        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-        let mut file = File::options().read(true).write(true).custom_flags(flags).open(&path)?;
+        let mut file = open_hidden(directory, name, OFlags::NOFOLLOW | OFlags::NONBLOCK)?;
         if !earlier.is(&file.metadata()?) || is_open_elsewhere(&file) {
             return Err(io::ErrorKind::ResourceBusy.into());
         }
-        let size = usize::try_from(earlier.size).map_err(io::Error::other)?;
+        let size = usize::try_from(earlier.size).map_err(|_| io::ErrorKind::FileTooLarge)?;
         // A part of it may have been given back to the disk.
         reserve(&mut file, size)?;
         let map = MmapOptions::new().len(size).populate().map_raw(&file)?;
-        let mut reused = Self { map, file, path };
+        let mut reused = Self { map, file, name };
         // Readers search for packets in the padding, too.
         reused.bytes(0, size).unwrap_or_default().fill(0);
         Ok(reused)
     }
 
     /// Gives the file its name.
-    pub(super) fn publish(&mut self, directory: &Path, name: &str) -> io::Result<()> {
+    pub(super) fn publish(&self, directory: BorrowedFd<'_>) -> io::Result<()> {
         #[cfg(test)]
         let _step = steps::step();
-        let path = directory.join(name);
-        fs::rename(&self.path, &path)?;
-        self.path = path;
-        Ok(())
+        Ok(renameat(directory, self.name.hidden(), directory, self.name.shown())?)
     }
 
     /// Closes the full file.
     pub(super) fn close(self) -> EarlierFile {
         self.touch();
         let size = self.len() as u64;
-        EarlierFile::new(self.path, size, self.file.metadata().ok().as_ref())
+        EarlierFile::new(self.name, size, self.file.metadata().ok().as_ref())
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
+    pub(super) fn name(&self) -> FileName {
+        self.name
     }
 
     /// Returns the number of bytes in memory.
@@ -177,15 +186,23 @@ fn is_open_elsewhere(file: &File) -> bool {
         || call(libc::F_SETLEASE, libc::F_UNLCK)
 }
 
+/// Opens a hidden file in a directory.
+fn open_hidden(directory: BorrowedFd<'_>, name: FileName, flags: OFlags) -> io::Result<File> {
+    let flags = flags | OFlags::RDWR | OFlags::CLOEXEC;
+    let open = || openat(directory, name.hidden(), flags, Mode::from_raw_mode(0o666));
+    Ok(retry_on_intr(open)?.into())
+}
+
 /// Reserves room on the disk: a store to memory without room would kill the process.
 fn reserve(file: &mut File, size: usize) -> io::Result<()> {
     check_file_size(size as u64)?;
-    match fallocate(&*file, FallocateFlags::empty(), 0, size as u64) {
+    let reserve = || fallocate(&*file, FallocateFlags::empty(), 0, size as u64);
+    let interrupted = Err(Errno::INTR);
+    match (0..TRIES).map(|_| reserve()).find(|result| *result != interrupted).unwrap_or(interrupted) {
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
-            let zeros = [0; 1 << 16];
             let mut left = size;
             while left > 0 {
-                let part = zeros.get(..left).unwrap_or(&zeros);
+                let part = ZEROS.get(..left).unwrap_or(&ZEROS);
                 file.write_all(part)?;
                 left -= part.len();
             }

@@ -13,7 +13,7 @@ use self::reader::read_files;
 use super::packet_file::steps::LOOK;
 use super::recording_options::{RecordingOptions, SizeLimit};
 use super::ring_pool::RingPool;
-use super::thread_name::thread_name;
+use super::thread_name::ThreadName;
 use super::thread_ring::{EventPlace, ThreadRing};
 use super::trace_directory::TraceDirectory;
 

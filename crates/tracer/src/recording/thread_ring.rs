@@ -1,12 +1,16 @@
 //! Packets of one thread at a time: a data stream.
+//!
+//! Memory is taken from the allocator only where a thread gets a ring: a signal handler that interrupts the allocator can
+//! record.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::earlier_file::EarlierFile;
+use super::earlier_files::EarlierFiles;
+use super::file_name::FileName;
 use super::packet_file::PacketFile;
 use super::recording_clock::RecordingClock;
-use super::thread_name::{self, thread_name};
+use super::thread_name::ThreadName;
 use super::trace_directory::TraceDirectory;
 use crate::packet::{
     CONTENT, DISCARDED, END_TIME, EVENT_HEAD, HEAD, MOST_CYCLES, PacketHead, TOTAL, aligned, bits,
@@ -15,6 +19,9 @@ use crate::packet::{
 
 /// Bytes before the payload: the event record header and the thread id.
 const BEFORE: usize = EVENT_HEAD + 4;
+
+/// Bytes of the shortest file that ends after a time: a packet with the name of a thread.
+const SHORTEST: usize = HEAD + BEFORE + 8;
 
 /// What an event needs.
 #[derive(Clone, Copy, Debug)]
@@ -33,9 +40,9 @@ pub(super) struct ThreadRing {
     clock: RecordingClock,
     stream: u16,
     thread: u32,
+    name: ThreadName,
     file: Option<PacketFile>,
-    /// Earlier files that are still there.
-    earlier: VecDeque<EarlierFile>,
+    earlier: EarlierFiles,
     /// Number of files so far.
     files: u32,
     /// Byte of the current packet in the file.
@@ -66,13 +73,16 @@ impl ThreadRing {
     pub(super) fn new(directory: Arc<TraceDirectory>, stream: u16) -> Self {
         let clock = directory.clock;
         let duration = directory.options.file_duration.map(|duration| clock.cycles(duration).max(1));
+        // A file that ends after a time has at least the name of the thread.
+        let smallest = if duration.is_some() { SHORTEST } else { directory.file_size(0, 0) };
         Self {
+            earlier: EarlierFiles::new(directory.options.limit.kept(), smallest as u64),
             clock,
             directory,
             stream,
             thread: 0,
+            name: ThreadName::default(),
             file: None,
-            earlier: VecDeque::new(),
             files: 0,
             packet: 0,
             position: 0,
@@ -93,6 +103,7 @@ impl ThreadRing {
     /// Gives the ring to this thread.
     pub(super) fn assign(&mut self, thread: u32) {
         self.thread = thread;
+        self.name = ThreadName::of_this_thread();
         (self.is_named, self.next_look) = (false, 0);
     }
 
@@ -188,16 +199,13 @@ impl ThreadRing {
 
     /// Writes the name of the thread, so that each file has it.
     fn write_name(&mut self, now: u64) {
-        let name = thread_name();
-        let place = EventPlace {
-            id: self.directory.name_class,
-            alignment: 1,
-            size: thread_name::payload_size(&name),
-        };
+        self.name.update();
+        let name = self.name;
+        let place = EventPlace { id: self.directory.name_class, alignment: 1, size: name.payload_size() };
         if self.find_room(now, place) {
             let thread = self.thread;
             self.put_event(now, place.id, self.payload(place), |out| {
-                thread_name::write_payload(thread, &name, out);
+                name.write_payload(thread, out);
             });
         }
         self.is_named = true;
@@ -238,10 +246,10 @@ impl ThreadRing {
 
     /// Goes on in a new file.
     fn open_file(&mut self, now: u64, needed: usize) -> bool {
-        let name = format!("stream-{:05}-{:06}", self.stream, self.files);
+        let name = FileName::new(self.stream, self.files);
         self.retry = now.saturating_add(self.interval / 4);
         let size = self.directory.file_size(self.files, needed);
-        let file = self.reuse_oldest(&name, size).or_else(|| self.directory.create_file(&name, size, needed));
+        let file = self.reuse_oldest(name, size).or_else(|| self.directory.create_file(name, size, needed));
         let Some(file) = file else { return false };
         if now >= self.file_end {
             self.close_early();
@@ -249,12 +257,12 @@ impl ThreadRing {
         let before = self.file.replace(file);
         let (packet, position, limit) = (self.packet, self.position, self.limit);
         self.open_packet(0, now);
-        let published = self.file.as_mut().map(|file| file.publish(&self.directory.path, &name));
+        let published = self.file.as_ref().map(|file| file.publish(self.directory.descriptor()));
         if !matches!(published, Some(Ok(()))) {
             // The number is used again, and the old file goes on being the last one.
             self.sequence = self.sequence.wrapping_sub(1);
             if let Some(failed) = std::mem::replace(&mut self.file, before) {
-                self.directory.remove_file(failed.path(), failed.len() as u64);
+                self.directory.remove_file(failed.name().hidden(), failed.len() as u64);
             }
             (self.packet, self.position, self.limit) = (packet, position, limit);
             return false;
@@ -264,7 +272,7 @@ impl ThreadRing {
         self.file_end = self.duration.map_or(u64::MAX, |duration| now.saturating_add(duration));
         self.is_named = false;
         if let Some(before) = before {
-            self.earlier.push_back(before.close());
+            self.keep(before.close());
         }
         self.remove_earlier();
         true
@@ -273,10 +281,10 @@ impl ThreadRing {
     /// Ends the current file, which has room left, after its last event.
     fn close_early(&mut self) {
         let Some((length, file)) = self.end_packet() else { return };
-        let (path, size) = (file.path().to_owned(), file.len());
+        let (name, size) = (file.name(), file.len());
         file.truncate(length);
         self.directory.shrink_file((size - length) as u64);
-        self.earlier.push_back(EarlierFile::new(path, length as u64, None));
+        self.keep(EarlierFile::new(name, length as u64, None));
         (self.position, self.limit) = (0, 0);
     }
 
@@ -292,34 +300,31 @@ impl ThreadRing {
         Some((if has_room { at } else { file.len() }, file))
     }
 
-    /// Returns the number of bytes to keep, if old files are removed.
-    fn kept(&self) -> Option<u64> {
-        self.directory.options.limit.kept()
-    }
-
-    /// Returns `true` if the oldest file must go when there are so many bytes besides the earlier files.
-    fn is_too_much(&self, bytes: u64) -> bool {
-        self.kept().is_some_and(|kept| bytes + self.earlier.iter().map(|file| file.size).sum::<u64>() > kept)
+    /// Keeps a full file, as long as it is one of the last ones.
+    fn keep(&mut self, file: EarlierFile) {
+        if let Some(oldest) = self.earlier.add(file) {
+            self.directory.remove_file(oldest.name.shown(), oldest.size);
+        }
     }
 
     /// Takes the oldest file for new packets, if a file of a size would replace it, and nobody reads it. That takes less
     /// time than creating a file.
-    fn reuse_oldest(&mut self, name: &str, size: usize) -> Option<PacketFile> {
+    fn reuse_oldest(&mut self, name: FileName, size: usize) -> Option<PacketFile> {
         let current = self.file.as_ref().map_or(0, PacketFile::len);
         let is_fit = |oldest: &EarlierFile| oldest.size == size as u64;
-        if !self.is_too_much((current + size) as u64) || !self.earlier.front().is_some_and(is_fit) {
+        if !self.earlier.is_too_much((current + size) as u64) || !self.earlier.oldest().is_some_and(is_fit) {
             return None;
         }
-        self.directory.reuse_file(&self.earlier.pop_front()?, name)
+        self.directory.reuse_file(&self.earlier.take_oldest()?, name)
     }
 
     /// Removes the oldest files that are not kept.
     fn remove_earlier(&mut self) {
         let current = self.file.as_ref().map_or(0, |file| file.len() as u64);
-        while self.is_too_much(current)
-            && let Some(oldest) = self.earlier.pop_front()
+        while self.earlier.is_too_much(current)
+            && let Some(oldest) = self.earlier.take_oldest()
         {
-            self.directory.remove_file(&oldest.path, oldest.size);
+            self.directory.remove_file(oldest.name.shown(), oldest.size);
         }
     }
 

@@ -1,13 +1,18 @@
 //! What all threads of a recording share.
 
+use std::ffi::CStr;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use rustix::fs::{AtFlags, Mode, OFlags, open, unlinkat};
+
 use super::earlier_file::EarlierFile;
+use super::file_name::FileName;
 use super::metadata_file::MetadataFile;
 use super::packet_file::PacketFile;
 use super::recording_clock::RecordingClock;
@@ -25,6 +30,8 @@ const CLASS_RETRY: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(super) struct TraceDirectory {
     pub(super) path: PathBuf,
+    /// Files have names below it, which need no memory.
+    descriptor: OwnedFd,
     pub(super) options: RecordingOptions,
     pub(super) clock: RecordingClock,
     /// Number of the recording in this process.
@@ -44,11 +51,13 @@ impl TraceDirectory {
     pub(super) fn create(options: RecordingOptions, number: u16) -> io::Result<Self> {
         let path = options.directory.clone();
         fs::create_dir_all(&path)?;
+        let descriptor = open(&path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         let clock = RecordingClock::new(options.clock);
         let mut metadata = MetadataFile::create(&path, &clock)?;
         let name_class = metadata.add(&THREAD_NAME)?;
         Ok(Self {
             path,
+            descriptor,
             options,
             clock,
             number,
@@ -58,6 +67,10 @@ impl TraceDirectory {
             class_retry: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
         })
+    }
+
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
     }
 
     /// Returns the metadata, also after a panic of another thread, which leaves it as it was.
@@ -90,14 +103,14 @@ impl TraceDirectory {
 
     /// Creates a hidden file for packets of a thread, unless there is too much data already. If there is no room for it, a
     /// small file may fit.
-    pub(super) fn create_file(&self, name: &str, size: usize, needed: usize) -> Option<PacketFile> {
+    pub(super) fn create_file(&self, name: FileName, size: usize, needed: usize) -> Option<PacketFile> {
         [size, self.whole_pages(FIRST_FILE, needed)].into_iter().find_map(|size| self.try_file(name, size))
     }
 
-    fn try_file(&self, name: &str, size: usize) -> Option<PacketFile> {
+    fn try_file(&self, name: FileName, size: usize) -> Option<PacketFile> {
         let before = self.bytes.fetch_add(size as u64, Ordering::Relaxed);
         let is_too_much = matches!(self.options.limit, SizeLimit::First(most) if before + size as u64 > most);
-        let file = (!is_too_much).then(|| PacketFile::create(&self.path, name, size).ok()).flatten();
+        let file = (!is_too_much).then(|| PacketFile::create(self.descriptor(), name, size).ok()).flatten();
         if file.is_none() {
             self.bytes.fetch_sub(size as u64, Ordering::Relaxed);
         }
@@ -105,8 +118,8 @@ impl TraceDirectory {
     }
 
     /// Takes an earlier file for other packets, or removes it.
-    pub(super) fn reuse_file(&self, earlier: &EarlierFile, name: &str) -> Option<PacketFile> {
-        let file = PacketFile::reuse(earlier, &self.path, name).ok();
+    pub(super) fn reuse_file(&self, earlier: &EarlierFile, name: FileName) -> Option<PacketFile> {
+        let file = PacketFile::reuse(earlier, self.descriptor(), name).ok();
         if file.is_none() {
             self.shrink_file(earlier.size);
         }
@@ -118,8 +131,9 @@ impl TraceDirectory {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    pub(super) fn remove_file(&self, path: &Path, size: u64) {
-        if fs::remove_file(path).is_ok() {
+    /// Removes a file with a name in the directory.
+    pub(super) fn remove_file(&self, name: &CStr, size: u64) {
+        if unlinkat(&self.descriptor, name, AtFlags::empty()).is_ok() {
             self.bytes.fetch_sub(size, Ordering::Relaxed);
         }
     }

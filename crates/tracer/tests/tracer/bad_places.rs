@@ -6,6 +6,7 @@ use std::process::Command;
 use ichnos_tracer::{Recording, RecordingOptions, TraceEvent, record, trace_event};
 use tracing_subscriber::layer::SubscriberExt as _;
 
+use crate::counted_memory::memory_calls;
 use crate::{alone, convert, own_directory, process, read};
 
 #[derive(TraceEvent)]
@@ -65,7 +66,8 @@ fn the_process_on_a_small_disk() {
     let mut options = RecordingOptions::new(&path);
     (options.packet_size, options.file_size) = (4096, 64 << 10);
     let recording = Recording::start(options).unwrap();
-    (0..EVENTS).for_each(|number| record(&Tick { number }));
+    record(&Tick { number: 0 });
+    assert_eq!(memory_calls(|| (1..EVENTS).for_each(|number| record(&Tick { number }))), 0);
     let discarded = recording.finish().discarded as usize;
     let events = read(&path, true);
     assert!(events.len() > 1000, "{}", events.len());
@@ -123,7 +125,7 @@ fn the_process_with_a_limit() {
     let recording = Recording::start(options).unwrap();
     record(&Tick { number: 0 });
     let most = limit_files(1);
-    (1..10_000).for_each(|number| record(&Tick { number }));
+    assert_eq!(memory_calls(|| (1..10_000).for_each(|number| record(&Tick { number }))), 0);
     let subscriber = tracing_subscriber::registry().with(ichnos_tracer::TraceLayer::new());
     let late = |number| {
         record(&Late { number });

@@ -7,11 +7,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 mod bad_places;
 mod core_tracer;
+mod counted_memory;
 mod dialects;
 mod family;
 mod kills;
 mod layer;
 mod recordings;
+mod signal_handlers;
 mod thread_names;
 mod values;
 

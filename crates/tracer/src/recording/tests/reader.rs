@@ -71,7 +71,7 @@ fn packets(mut file: &[u8], sequence: &mut Option<u64>, found: &mut Vec<FoundEve
             if number::<2>(events, 0) != u64::from(EVENT) {
                 assert_eq!(number::<4>(events, 10), u64::from(thread));
                 let length = number::<4>(events, 14) as usize;
-                assert_eq!(&events[18..18 + length], super::thread_name().as_bytes());
+                assert_eq!(&events[18..18 + length], super::ThreadName::of_this_thread().shown().as_bytes());
                 events = &events[18 + length..];
                 continue;
             }
