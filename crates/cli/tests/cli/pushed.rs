@@ -26,6 +26,8 @@ enum Reply {
     Close,
     /// No answer until the client gives up.
     Never,
+    /// These bytes again and again, without an answer.
+    Always(&'static [u8]),
 }
 
 fn status(line: &str, headers: &str, body: &[u8]) -> Reply {
@@ -107,6 +109,12 @@ fn serve(
             Reply::Close => return,
             Reply::Never => {
                 let _ = receive(&mut stream, &mut bytes);
+                return;
+            }
+            Reply::Always(part) => {
+                while stream.write_all(part).is_ok() {
+                    thread::sleep(Duration::from_millis(20));
+                }
                 return;
             }
         };
@@ -306,6 +314,7 @@ fn requests_without_an_answer_are_not_sent_again() {
         (Reply::Bytes(b"SSH-2.0-x\r\n\r\n".to_vec()), "expected an answer in HTTP"),
         (status("200 OK", media, b"[nothing"), "the answer cannot be decoded"),
         (Reply::Never, "no answer in time"),
+        (Reply::Always(b"HTTP/1.1 100 Continue\r\n\r\n"), "no answer in time"),
         (part, ""),
     ] {
         let receiver = FakeReceiver::start([Reply::Accept, reply.clone()]);

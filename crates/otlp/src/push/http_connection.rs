@@ -47,20 +47,20 @@ impl Patience {
         self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
-    /// Calls a function until it does not time out.
+    /// Calls a function until it does not time out. A peer that sends little by little has the same deadline.
     fn wait<T>(self, mut call: impl FnMut() -> io::Result<T>) -> Result<T, Waited> {
         use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
         loop {
-            match call() {
-                Ok(done) => return Ok(done),
-                Err(error) if matches!(error.kind(), Interrupted | TimedOut | WouldBlock) => {}
-                Err(error) => return Err(Waited::Failed(error)),
-            }
             if self.is_stopped() {
                 return Err(Waited::Stopped);
             }
             if Instant::now() >= self.deadline {
                 return Err(Waited::TooLong);
+            }
+            match call() {
+                Ok(done) => return Ok(done),
+                Err(error) if matches!(error.kind(), Interrupted | TimedOut | WouldBlock) => {}
+                Err(error) => return Err(Waited::Failed(error)),
             }
         }
     }

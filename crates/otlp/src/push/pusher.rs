@@ -147,7 +147,9 @@ impl OtlpPusher {
                     return Err(error);
                 }
             };
-            let wait = named.unwrap_or_else(|| self.back_off(attempt));
+            let back_off = self.back_off(attempt);
+            // A receiver that always names no time at all would get thousands of requests a second.
+            let wait = named.map_or(back_off, |named| named.max(back_off / 16));
             if begin.elapsed().saturating_add(wait) > self.options.retry_for {
                 let (url, after) = (self.url.of_signal(signal), begin.elapsed());
                 let reason = match named {
