@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { emptyPage, load, openPage, selectSomething, settled } from "./browser.mjs";
+import { emptyPage, load, openPage, ready, selectSomething, settled } from "./browser.mjs";
 
 /** JSON of the next answer whose address has a text. Requests that the page gives up, because the trace or the view changes, have none. */
 async function nextAnswer(page, text) {
@@ -96,10 +96,24 @@ export async function tablesSayHowManyRowsThereAre({ browser, url, mock }) {
   const classes = Array.from({ length: 1000 }, (_, i) => ({ name: `class ${i}`, count: 2000 - i, perSecond: 1 }));
   await page.route("**/api/stats?*", async (route) => route.fulfill({ json: { events: 9, command: "ichnos stats", classes, spans: [], histogram: null, gaps: [] } }));
   await load(page);
+  await ready(page);
   await page.getByRole("button", { name: "Show 200 of 1,000" }).click();
   const events = page.locator("#panel-stats table", { has: page.locator("caption", { hasText: /^Events$/ }) });
   assert.equal(await events.locator("tbody tr").count(), 200);
   assert.equal(await page.evaluate(() => document.activeElement.tagName), "TABLE");
+  // New statistics come in the chosen order, all of them.
+  const first = () => events.locator("tbody tr").first().innerText();
+  // The most come first, and then the fewest.
+  for (let i = 0; i < 2; i++) await events.getByRole("button", { name: "Count", exact: true }).click();
+  await page.waitForFunction(() => document.querySelector("#panel-stats th[aria-sort=ascending]"));
+  assert.match(await first(), /class 199/);
+  const asked = page.waitForResponse("**/api/stats?*");
+  await page.locator("#canvas").focus();
+  await page.keyboard.press("w");
+  await asked;
+  await settled(page);
+  assert.match(await first(), /class 199/);
+  assert.equal(await events.locator("tbody tr").count(), 200);
   return undefined;
 }
 

@@ -173,6 +173,17 @@ export function leadingCell(text: string, action: () => void, title: string): HT
 /** Value to sort a cell by. */
 export type CellKey = string | number | bigint;
 
+/** What somebody has chosen in a table. New rows of the same table come in the same order. */
+interface TableChoice {
+  /** Index of the column that sorts, or -1. */
+  column: number;
+  isDown: boolean;
+  isWhole: boolean;
+}
+
+/** Choices by captions of tables. */
+const choices = new Map<string, TableChoice>();
+
 /**
  * Table whose columns sort it. `keys` are the values of the cells of each row to sort by; numbers are sorted down first. Of more
  * than `most` rows, the first ones are shown, and all on request. `total`: number of rows if not all are given.
@@ -180,33 +191,38 @@ export type CellKey = string | number | bigint;
 export function sortedTable(caption: string, head: string[], rows: (string | HTMLElement)[][], keys: CellKey[][], texts = 1, most = Infinity, total = rows.length): HTMLElement {
   const made = table(caption, head, rows, texts);
   const body = made.querySelector("tbody")!;
+  const cells = [...made.querySelectorAll("th")];
   const all = [...body.rows];
-  let order = all;
-  let shown = most;
-  const show = () => body.replaceChildren(...order.slice(0, shown));
-  show();
-  made.querySelectorAll("th").forEach((cell, column) => {
-    cell.setAttribute("aria-sort", "none");
-    const sort = button(head[column]!, () => {
-      const isNumber = typeof keys[0]?.[column] !== "string";
-      const was = cell.getAttribute("aria-sort");
-      const isDown = was === "none" ? isNumber : was === "ascending";
-      const sign = isDown ? -1 : 1;
-      const numbered = all.map((_, i) => i).sort((a, b) => {
+  let chosen = choices.get(caption) ?? { column: -1, isDown: false, isWhole: false };
+  const show = () => {
+    const { column, isDown, isWhole } = chosen;
+    const sign = isDown ? -1 : 1;
+    const numbered = all.map((_, i) => i);
+    if (column in head) {
+      numbered.sort((a, b) => {
         const [x, y] = [keys[a]![column]!, keys[b]![column]!];
         return x < y ? -sign : x > y ? sign : a - b;
       });
-      order = numbered.map((i) => all[i]!);
-      show();
-      made.querySelectorAll("th").forEach((other) => other.setAttribute("aria-sort", "none"));
-      cell.setAttribute("aria-sort", isDown ? "descending" : "ascending");
+    }
+    body.replaceChildren(...numbered.slice(0, isWhole ? Infinity : most).map((i) => all[i]!));
+    cells.forEach((cell, i) => cell.setAttribute("aria-sort", i !== column ? "none" : isDown ? "descending" : "ascending"));
+  };
+  const choose = (change: Partial<TableChoice>) => {
+    chosen = { ...chosen, ...change };
+    choices.set(caption, chosen);
+    show();
+  };
+  cells.forEach((cell, column) => {
+    const sort = button(head[column]!, () => {
+      const isNumber = typeof keys[0]?.[column] !== "string";
+      choose({ column, isDown: chosen.column === column ? !chosen.isDown : isNumber });
     });
     cell.replaceChildren(sort);
   });
-  if (all.length <= most) return made;
+  show();
+  if (all.length <= most || chosen.isWhole) return made;
   const more = button(total > all.length ? `Show ${count(all.length)} of ${count(total)}` : `All ${count(all.length)} rows`, () => {
-    shown = Infinity;
-    show();
+    choose({ isWhole: true });
     more.remove();
     // The button had the focus.
     made.tabIndex = -1;
