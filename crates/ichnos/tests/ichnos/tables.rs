@@ -95,10 +95,12 @@ fn a_scan_by_time_is_sorted_and_can_be_ended() {
     let options = TableOptions::default();
     let columns = shared_columns(&query, &options).unwrap();
     let wanted = columns.iter().filter(|column| ["ts", "trace"].contains(&column.name())).cloned().map(Some);
-    let scan = EventScan::new(&query, wanted.collect(), &options).unwrap().by_time().unwrap();
-    let mut reader = EventReader::new(&scan);
+    let wanted: Vec<_> = wanted.collect();
+    let scan = || EventScan::new(&query, wanted.clone(), &options).unwrap().by_time().unwrap();
+    let whole = scan();
+    let mut reader = EventReader::new(&whole);
     let (mut found, mut blocks) = (Vec::new(), 0);
-    while let Some(block) = reader.read_some(&scan, 7, &mut || Ok(())).unwrap() {
+    while let Some(block) = reader.read_some(&whole, 7, &mut || Ok(())).unwrap() {
         let ReadBlock::Rows(rows) = block else { panic!("only counted") };
         assert!(rows.len() <= 7 && rows.path(0).contains("hello-lttng"), "{}", rows.path(0));
         let mut block = vec![0; rows.len()];
@@ -113,8 +115,9 @@ fn a_scan_by_time_is_sorted_and_can_be_ended() {
     all.sort_unstable();
     assert_eq!(found, all);
     assert!(blocks >= all.len() / 7, "{blocks}");
-    let mut reader = EventReader::new(&scan);
-    let ended = reader.read_some(&scan, 7, &mut || Err(std::io::Error::other("enough")));
+    let ended = scan();
+    let mut reader = EventReader::new(&ended);
+    let ended = reader.read_some(&ended, 7, &mut || Err(std::io::Error::other("enough")));
     assert_eq!(ended.unwrap_err().to_string(), "enough");
 }
 
