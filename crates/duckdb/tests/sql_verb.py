@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Runs `ichnos sql` with Python's DuckDB, and with the program `duckdb` if it is installed. sql_verb.py EXTENSION COMMAND"""
+import contextlib
 import json
 import os
+import pty
 import shutil
 import subprocess
 import sys
@@ -15,6 +17,21 @@ duckdb = shutil.which("duckdb")
 def run(path, *arguments):
     environment = dict(os.environ, PATH=path, ICHNOS_DUCKDB_EXTENSION=extension, ICHNOS_PYTHON=sys.executable)
     return subprocess.run([command, "sql", *arguments], env=environment, stdin=subprocess.DEVNULL, capture_output=True)
+
+
+def on_terminal(path, *arguments):
+    """Returns what a terminal gets."""
+    terminal, end = pty.openpty()
+    environment = dict(os.environ, PATH=path, ICHNOS_DUCKDB_EXTENSION=extension, ICHNOS_PYTHON=sys.executable)
+    with subprocess.Popen([command, "sql", *arguments], env=environment, stdin=subprocess.DEVNULL, stdout=end):
+        os.close(end)
+        shown = b""
+        # The end of the last program closes the terminal.
+        with contextlib.suppress(OSError):
+            while part := os.read(terminal, 4096):
+                shown += part
+    os.close(terminal)
+    return shown
 
 
 def answer(path, *arguments):
@@ -38,6 +55,15 @@ for program, path in programs.items():
     assert [json.loads(line) for line in lines] == [{"a": 1}, {"a": 2}], lines
     assert "LoadImage" in answer(path, fxt, "FROM slowest_spans")
     assert answer(path, "--format=markdown", fxt, "SELECT 'x' AS a, NULL AS b").count("|") >= 9
+    # Values are DuckDB's texts, also in Python.
+    values = "SELECT true AS t, [1, NULL] AS l, TIMESTAMP_NS '2026-11-30 01:02:03.123456789' AS n"
+    expected = 't,l,n\ntrue,"[1, NULL]",2026-11-30 01:02:03.123456789\n'
+    assert answer(path, "--format=csv", fxt, values) == expected, answer(path, "--format=csv", fxt, values)
+    # Two answers in a file: the second one follows the first one.
+    assert answer(path, "--format=csv", fxt, "SELECT 1 AS a; SELECT 2 AS b") == "a\n1\nb\n2\n"
+    for form in ["csv", "markdown", "json"]:
+        shown = on_terminal(path, "--format=" + form, fxt, "SELECT 'a' || chr(27) || '[2J' AS e")
+        assert b"\x1b" not in shown and b"[2J" in shown, (form, shown)
     # The macros of the views take a list of paths.
     assert "2" in answer(path, "--format=csv", lttng, fxt, "SELECT count(*) FROM event_counts")
     failed = run(path, fxt, "SELECT nothing FROM trace")

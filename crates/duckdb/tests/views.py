@@ -126,7 +126,26 @@ if os.path.isdir(kernel):
                 busy[cpu] += (line["ts"] - last[cpu]) * (line["payload"]["prev_tid"] != 0)
             last[cpu] = line["ts"]
     assert {row[0]: row[1:3] for row in view("cpu_use", kernel)} == {cpu: (busy[cpu], whole[cpu]) for cpu in whole}
-    assert all(row[5] >= row[3] >= 0 for row in view("run_queue_latency", kernel))
+    # By hand: from the last wakeup of a thread that does not run to the switch to it.
+    running, woken, waits = set(), {}, collections.defaultdict(list)
+    names = [word for name in ("switch", "wakeup", "wakeup_new", "waking") for word in ("--event", "sched_" + name)]
+    output = subprocess.run([command, "cat", kernel, *names, "--format", "jsonl"], capture_output=True, check=True).stdout
+    for line in map(json.loads, output.splitlines()):
+        if line["type"] != "event":
+            continue
+        payload = line["payload"]
+        if line["name"] != "sched_switch":
+            if payload["tid"] not in running:
+                woken[payload["tid"]] = line["ts"]
+            continue
+        running.discard(payload["prev_tid"])
+        woken.pop(payload["prev_tid"], None)
+        running.add(payload["next_tid"])
+        if payload["next_tid"] in woken:
+            waits[payload["next_tid"]].append(line["ts"] - woken.pop(payload["next_tid"]))
+    found = {row[0]: (row[2], row[5]) for row in view("run_queue_latency", kernel)}
+    waits = {thread: (len(times), max(times)) for thread, times in waits.items() if thread}
+    assert waits and found == waits, {thread: (found.get(thread), waits.get(thread)) for thread in found.keys() | waits.keys() if found.get(thread) != waits.get(thread)}
     assert all(row[6] >= row[3] for row in view("syscall_times", kernel))
     lossy = os.path.join(recorded, "ctf/real/lttng-ust/discard")
     assert sum(row[3] for row in view("losses_by_stream", lossy)) == 14700 + 39682

@@ -20,20 +20,29 @@ SELECT name, count(*) AS calls, sum(duration)::BIGINT AS total, quantile_disc(du
 FROM trace_spans(path, event := ['syscall_*', 'sys_*', 'exit_syscall', 'compat_sys*', 'sched_switch'])
 WHERE is_complete GROUP BY name ORDER BY total DESC, name;
 
--- How long threads waited for a processor after a wakeup.
+-- How long threads waited for a processor after a wakeup. A wakeup of a running thread is none.
 CREATE OR REPLACE TEMP MACRO run_queue_latency(path) AS TABLE
 WITH steps AS (
-    SELECT ts, stream, seq, event LIKE 'sched_switch' AS runs, coalesce(next_tid, tid) AS thread,
-        coalesce(next_comm, comm) AS name
-    FROM (SELECT NULL::BIGINT AS next_tid, NULL::VARCHAR AS next_comm, NULL::BIGINT AS tid, NULL::VARCHAR AS comm WHERE false
+    SELECT ts, stream, seq, event LIKE 'sched_switch' AS is_switch, prev_tid, prev_comm, next_tid, next_comm, tid, comm
+    FROM (SELECT NULL::BIGINT AS prev_tid, NULL::VARCHAR AS prev_comm, NULL::BIGINT AS next_tid, NULL::VARCHAR AS next_comm,
+            NULL::BIGINT AS tid, NULL::VARCHAR AS comm WHERE false
         UNION ALL BY NAME FROM read_trace(path, event := ['sched_switch', 'sched_wakeup', 'sched_wakeup_new', 'sched_waking']))
+), changes AS (
+    SELECT ts, stream, seq, 0 AS place, prev_tid AS thread, prev_comm AS name, 'stop' AS change FROM steps WHERE is_switch
+    UNION ALL
+    SELECT ts, stream, seq, 1, next_tid, next_comm, 'start' FROM steps WHERE is_switch
+    UNION ALL
+    SELECT ts, stream, seq, 0, tid, comm, 'wakeup' FROM steps WHERE NOT is_switch
 ), pairs AS (
-    SELECT *, lag(ts) OVER w AS woken, lag(runs) OVER w AS ran_before
-    FROM steps WINDOW w AS (PARTITION BY thread ORDER BY ts, stream, seq)
+    SELECT *, lag(ts) OVER w AS woken, lag(change) OVER w AS before,
+        last_value(CASE WHEN change <> 'wakeup' THEN change END IGNORE NULLS)
+            OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS switched
+    FROM changes WINDOW w AS (PARTITION BY thread ORDER BY ts, stream, seq, place)
 )
 SELECT thread, any_value(name) AS name, count(*) AS wakeups, quantile_disc(ts - woken, 0.5) AS median,
     quantile_disc(ts - woken, 0.99) AS p99, max(ts - woken) AS most
-FROM pairs WHERE runs AND NOT ran_before AND thread <> 0 GROUP BY thread ORDER BY most DESC, thread;
+FROM pairs WHERE change = 'start' AND before = 'wakeup' AND switched IS DISTINCT FROM 'start' AND thread <> 0
+GROUP BY thread ORDER BY most DESC, thread;
 
 -- How long each thread did not run between two runs.
 CREATE OR REPLACE TEMP MACRO off_cpu(path) AS TABLE
@@ -67,9 +76,9 @@ WHERE is_end AND has_begun ORDER BY duration DESC, begin_ts;
 
 -- Functions on top of call stacks.
 CREATE OR REPLACE TEMP MACRO top_functions(path) AS TABLE
-SELECT f.symbol, f.module, count(*) AS samples FROM trace_events(path) e
+SELECT coalesce(f.symbol, printf('0x%x', f.address)) AS symbol, f.module, count(*) AS samples FROM trace_events(path) e
 JOIN trace_stacks(path) s USING (stack) JOIN trace_frames(path) f USING (frame)
-GROUP BY ALL ORDER BY samples DESC, f.symbol;
+GROUP BY ALL ORDER BY samples DESC, symbol, f.module;
 
 -- Number of events in each second.
 CREATE OR REPLACE TEMP MACRO events_per_second(path) AS TABLE
@@ -80,7 +89,7 @@ WHERE ts IS NOT NULL GROUP BY second ORDER BY second;
 CREATE OR REPLACE TEMP MACRO gaps(path) AS TABLE
 SELECT ts - before AS duration, before AS begin_ts, ts AS end_ts, stream FROM (
     SELECT ts, stream, lag(ts) OVER (PARTITION BY stream ORDER BY ts) AS before FROM trace_events(path)
-) WHERE before IS NOT NULL ORDER BY duration DESC, begin_ts;
+) WHERE before IS NOT NULL ORDER BY duration DESC, begin_ts, stream;
 
 -- Steps of the critical path of each task.
 CREATE OR REPLACE TEMP MACRO critical_path(path) AS TABLE
@@ -154,7 +163,7 @@ WITH RECURSIVE frames AS MATERIALIZED (
     WHERE depth < 10000
 )
 SELECT any_value(samples) AS samples, string_agg(name, ';' ORDER BY depth DESC) AS functions, stack
-FROM chains JOIN counted USING (stack) GROUP BY stack ORDER BY samples DESC, functions;
+FROM chains JOIN counted USING (stack) GROUP BY stack ORDER BY samples DESC, functions, stack;
 
 -- How long each processor ran threads, from scheduler events.
 CREATE OR REPLACE TEMP MACRO cpu_use(path) AS TABLE

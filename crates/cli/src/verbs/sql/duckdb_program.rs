@@ -5,8 +5,12 @@ use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 
+use ichnos::export::TerminalText;
+use ichnos::io::OutputFile;
+
 use crate::args::SqlFormat;
 use crate::exit::{Exit, Failure};
+use crate::output::Destination;
 
 /// DuckDB's program.
 const PROGRAM: &str = "duckdb";
@@ -78,8 +82,32 @@ impl DuckDbProgram {
                 (command, python.as_os_str())
             }
         };
-        ended(command.status(), name)
+        // The table for people is as wide as the terminal, and DuckDB escapes its texts. Its shell needs the terminal.
+        let status = match query {
+            Some(_) if format != SqlFormat::Box => printed(command, format)?,
+            _ => command.status(),
+        };
+        ended(status, name)
     }
+}
+
+/// Runs a program, and prints its output. A terminal gets no escape sequences from a trace.
+fn printed(mut command: Command, format: SqlFormat) -> io::Result<io::Result<ExitStatus>> {
+    let mut child = match command.stdout(Stdio::piped()).spawn() {
+        Ok(child) => child,
+        Err(error) => return Ok(Err(error)),
+    };
+    let text = match format {
+        SqlFormat::Json | SqlFormat::JsonLines => TerminalText::Json,
+        _ => TerminalText::Lines { colors: false },
+    };
+    let output = Destination::new(OutputFile::standard()?, text);
+    let copied = match child.stdout.take() {
+        Some(mut answer) => output.write_buffered(|output| io::copy(&mut answer, output).map(drop)),
+        None => Ok(()),
+    };
+    let status = child.wait();
+    copied.map(|()| status)
 }
 
 /// Returns the exit code. DuckDB has printed its error.

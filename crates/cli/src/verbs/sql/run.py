@@ -1,51 +1,45 @@
 # Runs a query in Python's DuckDB: STATEMENTS QUERY FORMAT. Prints as the program `duckdb` does.
-import csv
-import json
 import sys
 
 import duckdb
 
 statements, query, form = sys.argv[1:]
+# DuckDB writes the values itself: Python would round times and change texts. Standard output is a pipe.
+COPIED = {"csv": "FORMAT csv, HEADER", "json": "FORMAT json, ARRAY", "jsonlines": "FORMAT json"}
 
 
-def plain(value):
-    return value.hex() if isinstance(value, bytes) else str(value)
+def cell(value):
+    return "NULL" if value is None else value.replace("|", "\\|").replace("\n", "<br>")
 
 
-def show(cursor):
-    names = [column[0] for column in cursor.description or []]
-    rows = iter(lambda: cursor.fetchmany(1000), [])
-    rows = (row for some in rows for row in some)
-    if form == "csv":
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(names)
-        writer.writerows(rows)
+def print_markdown(connection, text):
+    cursor = connection.execute("SELECT CAST(COLUMNS(*) AS VARCHAR) FROM (%s\n)" % text)
+    print("|", " | ".join(cell(column[0]) for column in cursor.description), "|")
+    print("|" + "---|" * len(cursor.description))
+    for rows in iter(lambda: cursor.fetchmany(1000), []):
+        for row in rows:
+            print("|", " | ".join(map(cell, row)), "|")
+
+
+def run(connection, statement):
+    if form == "box":
+        answer = connection.sql(statement.query)
+        if answer is not None:
+            answer.show()
+    elif statement.type != duckdb.StatementType.SELECT:
+        connection.execute(statement)
     elif form == "markdown":
-        print("| " + " | ".join(names) + " |")
-        print("|" + "---|" * len(names))
-        for row in rows:
-            cells = ("NULL" if value is None else plain(value) for value in row)
-            print("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        print_markdown(connection, statement.query.rstrip("; \n"))
     else:
-        between = ""
-        if form == "json":
-            print("[", end="")
-        for row in rows:
-            print(between + json.dumps(dict(zip(names, row)), default=plain, ensure_ascii=False), end="")
-            between = ",\n" if form == "json" else "\n"
-        print("]" if form == "json" else "")
+        connection.execute("COPY (%s\n) TO '/dev/stdout' (%s)" % (statement.query.rstrip("; \n"), COPIED[form]))
 
 
 try:
     connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
     connection.execute(statements)
     for statement in connection.extract_statements(query):
-        if form == "box":
-            answer = connection.sql(statement.query)
-            if answer is not None:
-                answer.show()
-        else:
-            show(connection.execute(statement))
+        run(connection, statement)
+        sys.stdout.flush()
 except duckdb.Error as error:
     sys.exit(str(error))
 except BrokenPipeError:

@@ -26,6 +26,7 @@ const SELECTING: usize = 3;
 const MACRO: &str = "CREATE OR REPLACE TEMP MACRO ";
 
 /// Arguments of the functions, in SQL.
+#[derive(Clone, Debug)]
 pub(super) struct Selected {
     paths: String,
     reading: String,
@@ -70,13 +71,27 @@ pub(super) fn statements(
     }
     // A macro is not opened before it is called.
     let called: Vec<&str> = macros().filter(|name| is_named(name)).collect();
+    if let Some(name) = called.first().filter(|_| query.is_some() && !selecting.is_empty()) {
+        return Err(Failure::new(format!("`{name}` answers for whole traces, but options select events")).help(
+            "leave out --event, --filter, --begin and --end, and select rows: FROM span_times WHERE name = 'x'",
+        ));
+    }
     if !called.is_empty() {
-        text.push_str(SQL_VIEWS);
+        text.push_str(&views(reading));
     }
     for name in called.iter().filter(|_| query.is_some()) {
         text.push_str(&format!("CREATE OR REPLACE TEMP VIEW {name} AS FROM {name}({paths});\n"));
     }
     Ok(text)
+}
+
+/// Returns the macros, whose functions read the traces with these arguments.
+fn views(reading: &str) -> String {
+    let line = |line: &str| match line.strip_prefix(MACRO) {
+        Some(_) => format!("{line}\n"),
+        None => format!("{}\n", line.replace("(path", &format!("(path{reading}"))),
+    };
+    SQL_VIEWS.lines().map(line).collect()
 }
 
 /// Returns the names of the macros that answer questions.
@@ -121,13 +136,21 @@ mod tests {
             selecting: ", filter := 'x'".to_owned(),
         };
         let made = |query| statements(Path::new("e"), &selected, query).unwrap();
+        // The view would be wrong, and so would the other one with fewer events.
+        let failure = statements(Path::new("e"), &selected, Some("FROM gaps, spans")).unwrap_err();
+        assert!(failure.message.contains("`gaps` answers for whole traces"), "{failure}");
         assert_eq!(
             made(Some("SELECT spans FROM Trace, my_events")),
             "LOAD 'e';\nCREATE OR REPLACE TEMP VIEW trace AS FROM read_trace(['it''s'], filter := 'x');\n\
             CREATE OR REPLACE TEMP VIEW spans AS FROM trace_spans(['it''s'], filter := 'x');\n"
         );
-        let gaps = made(Some("FROM gaps"));
+        let shifted =
+            Selected { reading: ", map := ['m']".to_owned(), selecting: String::new(), ..selected.clone() };
+        let gaps = statements(Path::new("e"), &shifted, Some("FROM gaps")).unwrap();
         assert!(gaps.ends_with("CREATE OR REPLACE TEMP VIEW gaps AS FROM gaps(['it''s']);\n"), "{gaps}");
+        assert!(gaps.contains("MACRO gaps(path) AS TABLE\n"), "{gaps}");
+        assert!(gaps.contains("FROM trace_events(path, map := ['m'])\n"), "{gaps}");
+        assert!(gaps.contains("trace_events(path, map := ['m'], event := "), "{gaps}");
         let all = made(None);
         assert!(VIEWS.iter().all(|(view, _)| all.contains(&format!("VIEW {view} AS"))), "{all}");
         assert!(!all.contains("VIEW gaps"), "{all}");
