@@ -168,7 +168,7 @@ fn plain_columns(wanted: &[EventColumn]) -> Vec<EventColumn> {
     {
         if columns.iter().all(|column| column.name() != name) {
             let (name, spellings) = (name.to_owned(), [name.to_owned()].into());
-            columns.push(EventColumn::Field(UnionColumn { name, spellings, data_type }));
+            columns.push(EventColumn::Field(UnionColumn { name, spellings, data_type, shape: None }));
         }
     }
     columns
