@@ -218,6 +218,56 @@ def interrupts():
             assert done.stdout.split() == [b"interrupting", b"interrupted"], (name, done)
 
 
+HANDLER = """
+import signal, sys
+import ichnos
+iterator = iter(ichnos.open(sys.argv[1]).events(filter="number == -1"))
+found = []
+def handle(*_):
+    try:
+        next(iterator, None)
+    except ValueError as error:
+        found.append(str(error))
+signal.signal(signal.SIGALRM, handle)
+signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+assert sum(1 for _ in iterator) == 0
+signal.setitimer(signal.ITIMER_REAL, 0)
+print(set(found))
+"""
+
+FORK = """
+import os, sys, threading
+import ichnos
+iterator = iter(ichnos.open(sys.argv[1]).events(filter="number == -1"))
+reading = threading.Thread(target=lambda: next(iterator, None))
+reading.start()
+found = set()
+while reading.is_alive():
+    child = os.fork()
+    if child == 0:
+        try:
+            next(iterator, None)
+            os._exit(0)
+        except ValueError:
+            os._exit(7)
+    found.add(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    if 7 in found:
+        break
+print(7 in found)
+os._exit(0)
+"""
+
+
+def reentry():
+    """A signal handler during a call, and a process that is forked during a call, cannot wait for it."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "many.jsonl")
+        lines(path, [("a", {"number": number}) for number in range(300_000)])
+        for program, wanted in ((HANDLER, b"{'iterator already executing'}"), (FORK, b"True")):
+            done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, timeout=120, check=False)
+            assert done.stdout.strip() == wanted, done
+
+
 def stubs():
     """The types of the package are those of the compiled module."""
     try:
@@ -241,7 +291,7 @@ def stubs():
         assert done.returncode == 0, done.stdout.decode()
 
 
-for test in (selection, event, errors, texts, parts, threads, interrupts, stubs):
+for test in (selection, event, errors, texts, parts, threads, interrupts, reentry, stubs):
     began = time.time()
     test()
     print("behaviour.py: %s, %.1f s" % (test.__name__, time.time() - began), flush=True)
