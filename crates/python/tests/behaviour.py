@@ -57,6 +57,15 @@ def event():
         assert "no such field" not in event and 7 not in event and "ts" in event
         assert set(whole) - set(event.fields()) <= {"ts", "event", "stream", "packet", "seq"}
         raises(lambda: event["no such field"], "no such field", of=KeyError)
+        raises(lambda: event[7], "7", of=KeyError)
+        assert event.get("no such field", default=3) == 3 and event.get(key="ts") == event.ts and event.get(7) is None
+        assert event == whole == event and whole == event and event == collections.UserDict(whole)
+        assert event != {**whole, "more": 1} and event != {} and event != 7 and not event == list(whole)
+    first, second = iter(trace.events()), iter(trace.events())
+    assert next(first) == next(second) and next(first) != next(iter(trace.events()))
+    row = next(iter(trace.info))
+    assert row == dict(row) and row.get("x", default=3) == 3 and row.get(7, 8) == 8
+    raises(lambda: row[7], "7", of=KeyError)
     only = next(iter(trace.events(columns=["stream"])))
     assert only.stream is not None
 
