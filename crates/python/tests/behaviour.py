@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Arguments, errors, texts, threads, Ctrl-C, and streams that are read in part. behaviour.py COMMAND [TRACES]"""
 import collections.abc
+import datetime
 import gc
 import json
 import os
@@ -44,6 +45,34 @@ def selection():
     assert pyarrow.table(trace.events(columns=[])).num_rows == len(times)
     both = ichnos.open([LTTNG, FXT], assume_correlated=True)
     assert len(both.paths) == 2 and {row["trace"] for row in both.info} == set(both.paths)
+
+
+def dates():
+    """Dates of Python and pandas are the time that they mean."""
+    trace = ichnos.open(LTTNG)
+    times = [event.ts for event in trace.events()]
+    middle = times[len(times) // 2]
+    zone = datetime.timezone(datetime.timedelta(hours=-5, minutes=-30))
+    whole = datetime.datetime.fromtimestamp(middle // 10**9, zone).replace(microsecond=middle // 1000 % 10**6)
+    from_begin = [ts for ts in times if ts >= middle // 1000 * 1000]
+    assert [event.ts for event in trace.events(begin=whole)] == from_begin
+    assert [event.ts for event in trace.events(end=whole)] == [ts for ts in times if ts <= middle // 1000 * 1000]
+    old = datetime.datetime(1, 1, 2, tzinfo=datetime.timezone.utc)
+    assert [event.ts for event in trace.events(begin=old)] == times
+    error = raises(lambda: trace.events(begin=whole.replace(tzinfo=None)), "begin: the datetime has no time zone")
+    assert "timezone.utc" in error.help
+    raises(lambda: trace.events(begin=True), "begin: expected nanoseconds, a datetime", "found bool", of=TypeError)
+    raises(lambda: trace.events(end=1.5), "end: expected nanoseconds", "found float", of=TypeError)
+    raises(lambda: trace.events(end=2**130), "end: expected nanoseconds from -9223372036854775808 to 9223372036854775807")
+    raises(lambda: ichnos.open(LTTNG, offset=whole), "offset: expected nanoseconds", of=TypeError)
+    try:
+        import pandas
+    except ImportError:
+        print("skipped: dates of pandas (not installed)")
+        return
+    exact = pandas.Timestamp(middle, unit="ns", tz="UTC").tz_convert("Asia/Kolkata")
+    assert [event.ts for event in trace.events(begin=exact)] == [ts for ts in times if ts >= middle]
+    raises(lambda: trace.events(begin=pandas.NaT), "begin: ")
 
 
 def event():
@@ -300,7 +329,7 @@ def stubs():
         assert done.returncode == 0, done.stdout.decode()
 
 
-for test in (selection, event, errors, texts, parts, threads, interrupts, reentry, stubs):
+for test in (selection, dates, event, errors, texts, parts, threads, interrupts, reentry, stubs):
     began = time.time()
     test()
     print("behaviour.py: %s, %.1f s" % (test.__name__, time.time() - began), flush=True)
