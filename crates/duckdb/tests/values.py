@@ -46,10 +46,13 @@ def lists():
 
 
 def types():
-    """A text is the type for a number and a text. Names that differ in case are one column."""
+    """A text is the type for a number and a text. Names that differ in case are one column. Lists have their own column."""
     events = [("a", {"x": 1, "y": 1, "list": 1}), ("b", {"x": "one", "y": 2.5, "list": [1]}), ("c", {"X": True})]
     described = {row[0]: row[1] for row in read(events, "DESCRIBE FROM $")}
-    assert described["x"] == "VARCHAR" and described["y"] == "VARCHAR" and "list" not in described, described
+    assert described["x"] == "VARCHAR" and described["y"] == "VARCHAR" and described["list"] == described["list.list"][:-2], described
+    rows = read(events, 'SELECT event, list, "list.list" FROM $ ORDER BY ts')
+    assert rows == [("a", 1, None), ("b", None, [1]), ("c", None, None)], rows
+    assert read(events, 'SELECT "list.list" FROM $ WHERE event = \'b\'') == [([1],)]
     rows = read(events, "SELECT event, x, y FROM $ ORDER BY ts")
     assert rows == [("a", "1", "1"), ("b", "one", "2.5"), ("c", "true", None)], rows
     assert read(events, "SELECT x FROM $ WHERE event = 'a'") == [("1",)]

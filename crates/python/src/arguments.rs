@@ -3,11 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use ichnos::query::QueryTexts;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyBool, PyDict, PyString};
 
 use crate::failure::CallFailure;
+
+/// Number of 1970-01-01 in Python's calendar.
+const UNIX_DAY: i128 = 719_163;
 
 /// Returns a path, or all paths of a list.
 pub(crate) fn paths(value: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
@@ -50,21 +53,50 @@ pub(crate) fn texts(value: Option<&Bound<'_, PyAny>>, name: &str) -> PyResult<Ve
         .collect()
 }
 
-/// Returns a time: nanoseconds from the origin of the clock, or a text as for the command.
-pub(crate) fn time(value: Option<&Bound<'_, PyAny>>, name: &str) -> PyResult<Option<String>> {
+/// Returns a time: nanoseconds from the origin of the clock, a date of Python, or a text as for the command.
+fn time(value: Option<&Bound<'_, PyAny>>, name: &str) -> PyResult<Option<String>> {
     let Some(value) = value else { return Ok(None) };
-    if let Ok(text) = value.cast::<PyString>() {
-        return text.extract().map(Some);
+    let dates = value.py().import("datetime")?;
+    if !value.is_instance(&dates.getattr("datetime")?)? {
+        return duration(value, name, "nanoseconds, a datetime, or a text such as \"+5s\"").map(Some);
     }
-    let nanoseconds: i128 =
-        value.extract().map_err(|_| expected(name, "nanoseconds or a text such as \"+5s\"", value))?;
-    Ok(Some(seconds(nanoseconds)))
+    let utc = dates.getattr("timezone")?.getattr("utc")?;
+    if value.call_method0("utcoffset")?.is_none() {
+        let failure = CallFailure::new(format!("{name}: the datetime has no time zone"));
+        return Err(failure.help("for UTC, write `.replace(tzinfo=datetime.timezone.utc)`").into());
+    }
+    let whole = value.call_method1("astimezone", (&utc,))?;
+    let days = i128::from(whole.call_method0("toordinal")?.extract::<i64>()?) - UNIX_DAY;
+    let number = |name: &str| whole.getattr(name)?.extract::<i64>().map(i128::from);
+    let seconds = ((days * 24 + number("hour")?) * 60 + number("minute")?) * 60 + number("second")?;
+    // A timestamp of pandas has them in addition to microseconds.
+    let more = if whole.hasattr("nanosecond")? { number("nanosecond")? } else { 0 };
+    Ok(Some(seconds_text(seconds * 1_000_000_000 + number("microsecond")? * 1_000 + more)))
+}
+
+/// Returns nanoseconds, or a text as for the command.
+fn duration(value: &Bound<'_, PyAny>, name: &str, wanted: &str) -> PyResult<String> {
+    if let Ok(text) = value.cast::<PyString>() {
+        return text.extract();
+    }
+    // A truth value is an integer in Python.
+    if value.is_instance_of::<PyBool>() {
+        return Err(expected(name, wanted, value));
+    }
+    match value.extract::<i64>() {
+        Ok(nanoseconds) => Ok(seconds_text(nanoseconds.into())),
+        Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
+            let message = format!("{name}: expected nanoseconds from {} to {}", i64::MIN, i64::MAX);
+            Err(CallFailure::new(format!("{message}, found a number out of this range")).into())
+        }
+        Err(_) => Err(expected(name, wanted, value)),
+    }
 }
 
 /// Returns clock offsets: one for all paths, or one for each path.
 pub(crate) fn offsets(value: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<String>> {
     let Some(value) = value else { return Ok(Vec::new()) };
-    let one = |value: &Bound<'_, PyAny>| time(Some(value), "offset").map(Option::unwrap_or_default);
+    let one = |value: &Bound<'_, PyAny>| duration(value, "offset", "nanoseconds or a text such as \"+5s\"");
     let Ok(by_path) = value.cast::<PyDict>() else {
         return Ok(vec![one(value)?]);
     };
@@ -78,7 +110,7 @@ pub(crate) fn offsets(value: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<String>>
 }
 
 /// Writes nanoseconds as seconds from the origin, exactly.
-fn seconds(nanoseconds: i128) -> String {
+fn seconds_text(nanoseconds: i128) -> String {
     let sign = if nanoseconds < 0 { "-" } else { "" };
     let whole = nanoseconds.unsigned_abs();
     format!("{sign}{}.{:09}", whole / 1_000_000_000, whole % 1_000_000_000)

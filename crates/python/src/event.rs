@@ -42,12 +42,16 @@ impl PythonEvent {
         self.0.dict(py, |name| !COMMON.contains(&name))
     }
 
-    fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        self.0.item(py, name)
+    fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.0.item(key)
     }
 
-    fn __contains__(&self, name: &Bound<'_, PyAny>) -> bool {
-        self.0.contains(name)
+    fn __contains__(&self, key: &Bound<'_, PyAny>) -> bool {
+        self.0.contains(key)
+    }
+
+    fn __eq__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.0.equals(other)
     }
 
     fn __len__(&self) -> usize {
@@ -59,14 +63,13 @@ impl PythonEvent {
     }
 
     /// Returns the value of a column, or `default` if the class of the event has no such column.
-    #[pyo3(signature = (name, default=None, /))]
+    #[pyo3(signature = (key, default=None))]
     fn get<'py>(
         &self,
-        py: Python<'py>,
-        name: &str,
+        key: &Bound<'py, PyAny>,
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        Ok(self.0.get(py, name)?.or(default))
+        Ok(self.0.find(key)?.or(default))
     }
 
     /// Returns the names of the columns.

@@ -1,7 +1,7 @@
 //! Selected events, as a Python object.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_array::builder::StringBuilder;
@@ -10,13 +10,13 @@ use ichnos::query::TraceQuery;
 use ichnos::table::{TableOptions, TablePlan};
 use ichnos::tables::{BlockPart, EventColumn, EventReader, EventScan, ReadBlock, ReadRows, UnionColumn};
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt as _;
 use pyo3::types::{PyCapsule, PyList};
 
 use crate::batches::Batches;
 use crate::capsule;
 use crate::event::PythonEvent;
 use crate::event_table::EventOrder;
+use crate::exclusive::Exclusive;
 use crate::failure::{CallFailure, detached};
 use crate::interrupts::Interrupts;
 use crate::row::{ColumnNames, NamedBatch, RowPlace};
@@ -83,7 +83,7 @@ impl PythonEvents {
 
 /// Iterator over events.
 #[pyclass(frozen, module = "ichnos")]
-pub(crate) struct EventIterator(Mutex<IteratorState>);
+pub(crate) struct EventIterator(Exclusive<IteratorState>);
 
 struct IteratorState {
     /// `None` after the last event.
@@ -109,7 +109,7 @@ impl EventIterator {
         })?;
         let (plans, batches, places) = (HashMap::new(), Vec::new(), Vec::new());
         let interrupts = Interrupts::default();
-        Ok(Self(Mutex::new(IteratorState {
+        Ok(Self(Exclusive::new(IteratorState {
             reader: Some(reader),
             extras,
             interrupts,
@@ -168,7 +168,7 @@ fn plain_columns(wanted: &[EventColumn]) -> Vec<EventColumn> {
     {
         if columns.iter().all(|column| column.name() != name) {
             let (name, spellings) = (name.to_owned(), [name.to_owned()].into());
-            columns.push(EventColumn::Field(UnionColumn { name, spellings, data_type }));
+            columns.push(EventColumn::Field(UnionColumn { name, spellings, data_type, shape: None }));
         }
     }
     columns
@@ -209,7 +209,7 @@ impl EventIterator {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<PythonEvent>> {
-        let mut state = self.0.lock_py_attached(py).unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut state = self.0.enter(py)?;
         loop {
             let next = state.next;
             if let Some((batch, row)) = state.places.get(next).copied() {

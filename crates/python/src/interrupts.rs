@@ -64,8 +64,9 @@ pub(crate) fn is_main_thread() -> bool {
     MAIN.get().is_some_and(|main| *main == this_thread())
 }
 
+/// Returns the number of this thread in Python.
 #[allow(unsafe_code)]
-fn this_thread() -> usize {
+pub(crate) fn this_thread() -> usize {
     // SAFETY: it only asks the operating system, and can be called without the lock.
     unsafe { pyo3::ffi::PyThread_get_thread_ident() as usize }
 }

@@ -21,6 +21,7 @@ mod convert;
 mod event;
 mod event_table;
 mod events;
+mod exclusive;
 mod failure;
 mod interrupts;
 mod label_keys;

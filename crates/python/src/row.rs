@@ -1,14 +1,16 @@
 //! Rows of batches, as Python mappings.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
 
 use arrow_array::{Array as _, RecordBatch};
 use arrow_schema::SchemaRef;
+use pyo3::basic::CompareOp;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::types::{PyDict, PyList, PyMapping, PyString};
 
 use crate::text::{quoted, shown};
 use crate::value::value;
@@ -71,12 +73,42 @@ impl RowPlace {
         self.batch.names.index(name).map(|column| self.at(py, column)).transpose()
     }
 
-    pub(crate) fn item<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        self.get(py, name)?.ok_or_else(|| PyKeyError::new_err(name.to_owned()))
+    /// Returns the value for a key, which has no value if it is no text.
+    pub(crate) fn find<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match self.index(key) {
+            Some(column) => self.at(key.py(), column).map(Some),
+            None => Ok(None),
+        }
     }
 
-    pub(crate) fn contains(&self, name: &Bound<'_, PyAny>) -> bool {
-        name.extract::<String>().is_ok_and(|name| self.batch.names.index(&name).is_some())
+    pub(crate) fn item<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.find(key)?.ok_or_else(|| PyKeyError::new_err(key.clone().unbind()))
+    }
+
+    pub(crate) fn contains(&self, key: &Bound<'_, PyAny>) -> bool {
+        self.index(key).is_some()
+    }
+
+    fn index(&self, key: &Bound<'_, PyAny>) -> Option<usize> {
+        let name = key.cast::<PyString>().ok()?.extract::<Cow<'_, str>>().ok()?;
+        self.batch.names.index(&name)
+    }
+
+    /// Returns `true` if another mapping has the same keys and values, as Python's mappings do.
+    pub(crate) fn equals<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = other.py();
+        let other = match other.cast::<PyDict>() {
+            Ok(dict) => dict.clone(),
+            Err(_) if other.cast::<PyMapping>().is_err() => {
+                return Ok(py.NotImplemented().into_bound(py));
+            }
+            Err(_) => {
+                let dict = PyDict::new(py);
+                dict.update(other.cast::<PyMapping>()?)?;
+                dict
+            }
+        };
+        self.dict(py, |_| true)?.rich_compare(other, CompareOp::Eq)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -140,12 +172,16 @@ pub(crate) struct PythonRow(pub(crate) RowPlace);
 
 #[pymethods]
 impl PythonRow {
-    fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        self.0.item(py, name)
+    fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.0.item(key)
     }
 
-    fn __contains__(&self, name: &Bound<'_, PyAny>) -> bool {
-        self.0.contains(name)
+    fn __contains__(&self, key: &Bound<'_, PyAny>) -> bool {
+        self.0.contains(key)
+    }
+
+    fn __eq__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.0.equals(other)
     }
 
     fn __len__(&self) -> usize {
@@ -157,14 +193,13 @@ impl PythonRow {
     }
 
     /// Returns the value of a column, or `default` if there is no such column.
-    #[pyo3(signature = (name, default=None, /))]
+    #[pyo3(signature = (key, default=None))]
     fn get<'py>(
         &self,
-        py: Python<'py>,
-        name: &str,
+        key: &Bound<'py, PyAny>,
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        Ok(self.0.get(py, name)?.or(default))
+        Ok(self.0.find(key)?.or(default))
     }
 
     /// Returns the names of the columns.

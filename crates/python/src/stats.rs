@@ -3,16 +3,20 @@
 use std::sync::Arc;
 
 use ichnos::analysis::{Distribution, GroupBy, GroupValue, Number, PairOptions, StatsOptions, StatsRow};
+use ichnos::model::meaning::Meaning;
 use ichnos::query::TraceQuery;
+use ichnos::query::suggestions::did_you_mean;
 use ichnos::table::arrow_schema::DataType;
-use ichnos::table::{RecordRows, RowCell};
+use ichnos::table::{RecordRows, RowCell, TableOptions};
+use ichnos::tables::{EventColumn, all_columns};
 use ichnos::{Pass, PassOptions, StatsOutput, StatsResult};
 use pyo3::prelude::*;
 
 use crate::batches::Batches;
-use crate::failure::CallFailure;
+use crate::failure::{CallFailure, detached};
 use crate::stoppable::stoppable;
 use crate::table::PythonTable;
+use crate::text::shown;
 
 /// Size of a part of the timeline, in bytes, as in the command. Approximate results depend on it.
 const CHUNK: u64 = 8 << 20;
@@ -31,17 +35,20 @@ const TOTALS: [(&str, DataType); 8] = [
     ("discarded_events", DataType::UInt64),
     ("discarded_packets", DataType::UInt64),
 ];
-const NUMBERS: [(&str, DataType); 8] = [
-    ("count", DataType::UInt64),
-    ("min", DataType::Float64),
-    ("mean", DataType::Float64),
-    ("p50", DataType::Float64),
-    ("p90", DataType::Float64),
-    ("p99", DataType::Float64),
-    ("max", DataType::Float64),
-    ("total", DataType::Float64),
+/// Numbers have the type of their values.
+const NUMBERS: [(&str, Option<DataType>); 8] = [
+    ("count", Some(DataType::UInt64)),
+    ("min", None),
+    ("mean", Some(DataType::Float64)),
+    ("p50", None),
+    ("p90", None),
+    ("p99", None),
+    ("max", None),
+    ("total", None),
 ];
-const OWN: (&str, DataType) = ("own", DataType::Float64);
+
+/// Most integers with a type: `Decimal128(38, 0)`.
+const END_OF_DECIMALS: u128 = 10u128.pow(38);
 
 /// Row before its columns have types.
 struct StatsLine {
@@ -62,11 +69,14 @@ pub(crate) fn table(
     if spans && of.is_some() {
         return Err(CallFailure::new("of and spans are two different statistics: give one of them"));
     }
+    if let Some(name) = by.iter().find(|name| by.iter().filter(|other| other == name).count() > 1) {
+        return Err(CallFailure::new(format!("by: `{}` is there twice", shown(name))));
+    }
     let is_of = of.is_some();
     let groups: Vec<GroupBy> = by.iter().map(|name| group(name, spans)).collect();
     let mut options = StatsOptions::default();
     options.by = groups.clone();
-    options.histogram = of;
+    options.histogram.clone_from(&of);
     let pairs = spans.then(|| {
         let mut pairs = PairOptions::spans();
         pairs.by = groups;
@@ -82,10 +92,53 @@ pub(crate) fn table(
         reader.pass().with(own).options(pass).write(&output)?;
         Ok(output.into_result())
     })?;
+    check_fields(py, query, &result, (by, of.as_deref()))?;
     let lines = lines(&result, by.is_empty(), is_of);
-    let mut kinds = if is_of || spans { NUMBERS.to_vec() } else { TOTALS.to_vec() };
-    kinds.extend(spans.then_some(OWN));
+    let mut kinds: Vec<(&str, Option<DataType>)> = if is_of || spans {
+        NUMBERS.to_vec()
+    } else {
+        TOTALS.into_iter().map(|(name, of)| (name, Some(of))).collect()
+    };
+    kinds.extend(spans.then_some(("own", None)));
     Ok(PythonTable::new("stats", batches(by, &kinds, lines)?))
+}
+
+/// Checks that an event has each field that an argument names.
+fn check_fields(
+    py: Python<'_>,
+    query: &TraceQuery,
+    result: &StatsResult,
+    (by, of): (&[String], Option<&str>),
+) -> Result<(), CallFailure> {
+    if result.stats.all().totals.events == 0 {
+        return Ok(());
+    }
+    let by = by.iter().map(|name| ("by", name.as_str()));
+    let fields = by.filter(|(_, name)| matches!(group(name, false), GroupBy::Field(_)));
+    let unknown: Vec<(&str, &str)> = fields
+        .chain(of.map(|name| ("of", name)))
+        .filter(|(_, name)| {
+            !result.stats.knows_field(name) && *name != "cpu" && name.parse::<Meaning>().is_err()
+        })
+        .collect();
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    // Classes without events can have it.
+    let columns = detached(py, || Ok(all_columns(query, &TableOptions::default())?))?;
+    let names = || columns.iter().map(EventColumn::name);
+    let ends = |long: &str, end: &str| long.strip_suffix(end).is_some_and(|rest| rest.ends_with('.'));
+    let is_same = |name: &str, known: &str| name == known || ends(name, known) || ends(known, name);
+    match unknown.into_iter().find(|(_, name)| !names().any(|known| is_same(name, known))) {
+        None => Ok(()),
+        Some((option, name)) => {
+            let failure = CallFailure::new(format!("{option}: no event has a field `{}`", shown(name)));
+            Err(match did_you_mean(name, names()) {
+                Some(help) => failure.help(help),
+                None => failure.help("`Trace.schema` has all fields"),
+            })
+        }
+    }
 }
 
 /// Returns the property that a name means.
@@ -108,7 +161,7 @@ fn lines(result: &StatsResult, is_total: bool, is_of: bool) -> Vec<StatsLine> {
     };
     let of_pairs = |key: Vec<GroupValue>, latencies: &Distribution, own: i128| {
         let mut cells = numbers_of(latencies);
-        cells.push(RowCell::Real(own as f64));
+        cells.push(own.into());
         StatsLine { key, cells, count: latencies.count() }
     };
     let mut lines: Vec<StatsLine> = match &result.pairs {
@@ -143,16 +196,19 @@ fn totals(row: &StatsRow) -> Vec<RowCell<'static>> {
 
 fn numbers_of(numbers: &Distribution) -> Vec<RowCell<'static>> {
     let range = numbers.range();
-    let real = |number: Option<Number>| number.map(Number::to_f64).map_or(RowCell::Null, RowCell::Real);
+    let cell = |number: Option<Number>| match number {
+        Some(Number::Integer(value)) => value.into(),
+        number => number.map(Number::to_f64).into(),
+    };
     let quantiles = numbers.quantiles(&QUANTILES);
     let mut cells = vec![
         numbers.count().into(),
-        real(range.map(|range| range.0)),
+        cell(range.map(|range| range.0)),
         numbers.mean().map_or(RowCell::Null, RowCell::Real),
     ];
-    cells.extend((0..QUANTILES.len()).map(|index| real(quantiles.get(index).copied())));
-    cells.push(real(range.map(|range| range.1)));
-    cells.push(real(numbers.total()));
+    cells.extend((0..QUANTILES.len()).map(|index| cell(quantiles.get(index).copied())));
+    cells.push(cell(range.map(|range| range.1)));
+    cells.push(cell(numbers.total()));
     cells
 }
 
@@ -180,10 +236,58 @@ fn key_type(lines: &[StatsLine], index: usize) -> DataType {
     if has_any && lines.iter().all(is_integer) { DataType::Int64 } else { DataType::Utf8 }
 }
 
-fn batches(by: &[String], kinds: &[(&str, DataType)], lines: Vec<StatsLine>) -> Result<Batches, CallFailure> {
-    let keys = by.iter().enumerate().map(|(index, name)| (name.as_str(), key_type(&lines, index)));
+/// Returns the type for numbers of a column: integers, unless there are fractions.
+fn number_type(lines: &[StatsLine], index: usize) -> DataType {
+    let numbers = || lines.iter().filter_map(move |line| line.cells.get(index));
+    let mut range: Option<(i128, i128)> = None;
+    for cell in numbers() {
+        match cell {
+            RowCell::Integer(value) => {
+                let (least, most) = range.unwrap_or((*value, *value));
+                range = Some((least.min(*value), most.max(*value)));
+            }
+            RowCell::Null => {}
+            _ => return DataType::Float64,
+        }
+    }
+    match range {
+        None => DataType::Float64,
+        Some((least, most)) if i64::try_from(least).is_ok() && i64::try_from(most).is_ok() => DataType::Int64,
+        Some((least, most)) if u64::try_from(least).is_ok() && u64::try_from(most).is_ok() => {
+            DataType::UInt64
+        }
+        Some((least, most)) if least.unsigned_abs().max(most.unsigned_abs()) < END_OF_DECIMALS => {
+            DataType::Decimal128(38, 0)
+        }
+        Some(_) => DataType::Float64,
+    }
+}
+
+/// Returns names for the keys. No statistic has the name.
+fn key_names(by: &[String], kinds: &[(&str, Option<DataType>)]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::with_capacity(by.len());
+    for name in by {
+        let mut own = name.clone();
+        while kinds.iter().any(|(kind, _)| *kind == own) || own != *name && by.contains(&own) {
+            own.insert_str(0, "by.");
+        }
+        names.push(own);
+    }
+    names
+}
+
+fn batches(
+    by: &[String],
+    kinds: &[(&str, Option<DataType>)],
+    lines: Vec<StatsLine>,
+) -> Result<Batches, CallFailure> {
+    let names = key_names(by, kinds);
+    let keys = names.iter().enumerate().map(|(index, name)| (name.as_str(), key_type(&lines, index)));
     let keys: Vec<(&str, DataType)> = keys.collect();
-    let columns: Vec<(&str, DataType)> = keys.iter().chain(kinds).cloned().collect();
+    let numbers = kinds.iter().enumerate();
+    let numbers =
+        numbers.map(|(index, (name, of))| (*name, of.clone().unwrap_or_else(|| number_type(&lines, index))));
+    let columns: Vec<(&str, DataType)> = keys.iter().cloned().chain(numbers).collect();
     let mut rows = RecordRows::new(&columns, |_| true);
     for line in lines {
         let key = line.key.iter().zip(&keys).map(|(value, (_, of))| match (value, of) {
@@ -191,7 +295,12 @@ fn batches(by: &[String], kinds: &[(&str, DataType)], lines: Vec<StatsLine>) -> 
             (GroupValue::Integer(value, _), DataType::Int64) => RowCell::Integer(*value),
             (value, _) => text(value).into(),
         });
-        let row: Vec<RowCell<'_>> = key.chain(line.cells).collect();
+        let of = |index: usize| columns.get(keys.len() + index).map(|(_, of)| of);
+        let cells = line.cells.into_iter().enumerate().map(|(index, cell)| match (cell, of(index)) {
+            (RowCell::Integer(value), Some(DataType::Float64)) => RowCell::Real(value as f64),
+            (cell, _) => cell,
+        });
+        let row: Vec<RowCell<'_>> = key.chain(cells).collect();
         rows.add(&row)?;
     }
     rows.flush()?;

@@ -2,14 +2,14 @@
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt as _;
 use pyo3::types::{PyCapsule, PyList};
 
 use crate::batches::{BatchSource, Batches};
 use crate::capsule;
+use crate::exclusive::Exclusive;
 use crate::failure::{CallFailure, detached};
 use crate::row::{ColumnNames, NamedBatch, PythonRow, RowPlace};
 use crate::text::{columns, html, shown};
@@ -121,7 +121,7 @@ pub(crate) fn columns_html(title: &str, batches: &Batches) -> String {
 
 /// Iterator over the rows of a table.
 #[pyclass(frozen, module = "ichnos")]
-pub(crate) struct RowIterator(Mutex<RowsState>);
+pub(crate) struct RowIterator(Exclusive<RowsState>);
 
 struct RowsState {
     names: Arc<ColumnNames>,
@@ -135,11 +135,11 @@ impl RowIterator {
     pub(crate) fn new(py: Python<'_>, batches: &Batches) -> PyResult<Self> {
         let source = detached(py, || batches.start())?;
         let names = Arc::new(ColumnNames::new(&batches.schema));
-        Ok(Self(Mutex::new(RowsState { names, source: Some(source), batches: VecDeque::new(), row: 0 })))
+        Ok(Self(Exclusive::new(RowsState { names, source: Some(source), batches: VecDeque::new(), row: 0 })))
     }
 
     fn next_place(&self, py: Python<'_>) -> PyResult<Option<RowPlace>> {
-        let mut state = self.0.lock_py_attached(py).unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut state = self.0.enter(py)?;
         loop {
             if let Some(batch) = state.batches.front().map(Arc::clone) {
                 let row = state.row;

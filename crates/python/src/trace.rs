@@ -72,9 +72,9 @@ impl PythonTrace {
     /// Returns selected events.
     ///
     /// `event` names events, with `*`, `?`, `[a-z]` and `{a,b}`. `filter` is an expression: `"prev_tid == 3"`. `begin` and
-    /// `end` are times: nanoseconds, `"+5s"` from the start, a date in UTC. `columns` selects columns, which saves the
-    /// time to decode the others. `timestamps` adds the column `time`, `"micros"` or `"nanos"`. Events come in the order of
-    /// time, or with `merge=False` one data stream after the other, which is faster.
+    /// `end` are times: nanoseconds, `"+5s"` from the start, a date in UTC, a `datetime` with a time zone. `columns` selects
+    /// columns, which saves the time to decode the others. `timestamps` adds the column `time`, `"micros"` or `"nanos"`.
+    /// Events come in the order of time, or with `merge=False` one data stream after the other, which is faster.
     #[pyo3(signature = (*, event=None, filter=None, begin=None, end=None, columns=None, timestamps=None, merge=true))]
     #[allow(clippy::too_many_arguments)]
     fn events(

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Arguments, errors, texts, threads, Ctrl-C, and streams that are read in part. behaviour.py COMMAND [TRACES]"""
 import collections.abc
+import datetime
 import gc
 import json
 import os
@@ -46,6 +47,34 @@ def selection():
     assert len(both.paths) == 2 and {row["trace"] for row in both.info} == set(both.paths)
 
 
+def dates():
+    """Dates of Python and pandas are the time that they mean."""
+    trace = ichnos.open(LTTNG)
+    times = [event.ts for event in trace.events()]
+    middle = times[len(times) // 2]
+    zone = datetime.timezone(datetime.timedelta(hours=-5, minutes=-30))
+    whole = datetime.datetime.fromtimestamp(middle // 10**9, zone).replace(microsecond=middle // 1000 % 10**6)
+    from_begin = [ts for ts in times if ts >= middle // 1000 * 1000]
+    assert [event.ts for event in trace.events(begin=whole)] == from_begin
+    assert [event.ts for event in trace.events(end=whole)] == [ts for ts in times if ts <= middle // 1000 * 1000]
+    old = datetime.datetime(1, 1, 2, tzinfo=datetime.timezone.utc)
+    assert [event.ts for event in trace.events(begin=old)] == times
+    error = raises(lambda: trace.events(begin=whole.replace(tzinfo=None)), "begin: the datetime has no time zone")
+    assert "timezone.utc" in error.help
+    raises(lambda: trace.events(begin=True), "begin: expected nanoseconds, a datetime", "found bool", of=TypeError)
+    raises(lambda: trace.events(end=1.5), "end: expected nanoseconds", "found float", of=TypeError)
+    raises(lambda: trace.events(end=2**130), "end: expected nanoseconds from -9223372036854775808 to 9223372036854775807")
+    raises(lambda: ichnos.open(LTTNG, offset=whole), "offset: expected nanoseconds", of=TypeError)
+    try:
+        import pandas
+    except ImportError:
+        print("skipped: dates of pandas (not installed)")
+        return
+    exact = pandas.Timestamp(middle, unit="ns", tz="UTC").tz_convert("Asia/Kolkata")
+    assert [event.ts for event in trace.events(begin=exact)] == [ts for ts in times if ts >= middle]
+    raises(lambda: trace.events(begin=pandas.NaT), "begin: ")
+
+
 def event():
     trace = ichnos.open(LTTNG)
     for event in trace.events():
@@ -57,6 +86,15 @@ def event():
         assert "no such field" not in event and 7 not in event and "ts" in event
         assert set(whole) - set(event.fields()) <= {"ts", "event", "stream", "packet", "seq"}
         raises(lambda: event["no such field"], "no such field", of=KeyError)
+        raises(lambda: event[7], "7", of=KeyError)
+        assert event.get("no such field", default=3) == 3 and event.get(key="ts") == event.ts and event.get(7) is None
+        assert event == whole == event and whole == event and event == collections.UserDict(whole)
+        assert event != {**whole, "more": 1} and event != {} and event != 7 and not event == list(whole)
+    first, second = iter(trace.events()), iter(trace.events())
+    assert next(first) == next(second) and next(first) != next(iter(trace.events()))
+    row = next(iter(trace.info))
+    assert row == dict(row) and row.get("x", default=3) == 3 and row.get(7, 8) == 8
+    raises(lambda: row[7], "7", of=KeyError)
     only = next(iter(trace.events(columns=["stream"])))
     assert only.stream is not None
 
@@ -218,6 +256,56 @@ def interrupts():
             assert done.stdout.split() == [b"interrupting", b"interrupted"], (name, done)
 
 
+HANDLER = """
+import signal, sys
+import ichnos
+iterator = iter(ichnos.open(sys.argv[1]).events(filter="number == -1"))
+found = []
+def handle(*_):
+    try:
+        next(iterator, None)
+    except ValueError as error:
+        found.append(str(error))
+signal.signal(signal.SIGALRM, handle)
+signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+assert sum(1 for _ in iterator) == 0
+signal.setitimer(signal.ITIMER_REAL, 0)
+print(set(found))
+"""
+
+FORK = """
+import os, sys, threading
+import ichnos
+iterator = iter(ichnos.open(sys.argv[1]).events(filter="number == -1"))
+reading = threading.Thread(target=lambda: next(iterator, None))
+reading.start()
+found = set()
+while reading.is_alive():
+    child = os.fork()
+    if child == 0:
+        try:
+            next(iterator, None)
+            os._exit(0)
+        except ValueError:
+            os._exit(7)
+    found.add(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    if 7 in found:
+        break
+print(7 in found)
+os._exit(0)
+"""
+
+
+def reentry():
+    """A signal handler during a call, and a process that is forked during a call, cannot wait for it."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "many.jsonl")
+        lines(path, [("a", {"number": number}) for number in range(300_000)])
+        for program, wanted in ((HANDLER, b"{'iterator already executing'}"), (FORK, b"True")):
+            done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, timeout=120, check=False)
+            assert done.stdout.strip() == wanted, done
+
+
 def stubs():
     """The types of the package are those of the compiled module."""
     try:
@@ -241,7 +329,7 @@ def stubs():
         assert done.returncode == 0, done.stdout.decode()
 
 
-for test in (selection, event, errors, texts, parts, threads, interrupts, stubs):
+for test in (selection, dates, event, errors, texts, parts, threads, interrupts, reentry, stubs):
     began = time.time()
     test()
     print("behaviour.py: %s, %.1f s" % (test.__name__, time.time() - began), flush=True)

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """polars, pandas, pyarrow and DuckDB get equal answers from the same events. engines.py COMMAND [TRACES]"""
 import collections
+import json
+import os
+import tempfile
 
 import duckdb
 import polars
 import pyarrow
 
 import ichnos
-from support import DOTNET, FXT, LTTNG, examples
+from support import DOTNET, FXT, LTTNG, examples, raises
 
 try:
     import pandas
@@ -94,6 +97,30 @@ def tables():
     assert len(edges) == sum(task[2] for task in tasks) and any(edge[4] for edge in edges)
 
 
+def numbers():
+    """Statistics are as exact as the command, and no column hides another."""
+    payloads = [{"u": 2**64 - 1, "s": -(2**63) + 3, "r": 0.5, "count": 1}, {"u": 2**63 + 1, "s": 2**63 - 1, "r": 2, "count": 2}]
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "numbers.jsonl")
+        with open(path, "w") as file:
+            for number, payload in enumerate(payloads):
+                file.write(json.dumps({"ts": number, "name": "a", "payload": payload}) + "\n")
+        trace = ichnos.open(path)
+        for field in ("u", "s", "r", "count"):
+            values = sorted(payload[field] for payload in payloads)
+            row = dict(next(iter(trace.stats(of=field))))
+            wanted = (values[0], values[1], sum(values), 2)
+            assert (row["min"], row["max"], row["total"], row["count"]) == wanted, (field, row)
+        assert pyarrow.table(trace.stats(of="u")).schema.field("max").type == pyarrow.uint64()
+        assert pyarrow.table(trace.stats(of="u")).schema.field("total").type == pyarrow.decimal128(38, 0)
+        rows = same(trace.stats("count", of="u"), ["by.count", "count", "min"])
+        assert sorted(rows) == [(1, 1, 2**64 - 1), (2, 1, 2**63 + 1)], rows
+        assert polars.DataFrame(trace.stats(["bytes", "event"], event="no such event")).height == 0
+        raises(lambda: trace.stats(["event", "event"]), "by: `event` is there twice")
+        assert raises(lambda: trace.stats(of="cuont"), "of: no event has a field `cuont`").help == "did you mean `count`?"
+        raises(lambda: trace.stats("nofield"), "by: no event has a field `nofield`")
+
+
 def types():
     """Columns of several classes have a common type."""
     table = pyarrow.table(ichnos.open(LTTNG).events())
@@ -107,5 +134,6 @@ def types():
 
 events()
 tables()
+numbers()
 types()
 print("engines.py: events and tables agree")

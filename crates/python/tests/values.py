@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Compares events with a Parquet dataset and with JSON Lines of the same traces. values.py COMMAND [TRACES]"""
+import json
 import os
 import sys
+import tempfile
 
 import duckdb
 import pyarrow
@@ -36,6 +38,9 @@ def table(connection, trace, event=None):
 
 checked = set()
 
+# Names of columns for values that do not fit the column with the name of the field.
+ENDS = (".bytes", ".list", ".list.bytes", ".list.list")
+
 
 def check_iterator(events, trace, event):
     """Compares the values of plain events with the rows of the table."""
@@ -52,10 +57,11 @@ def check_iterator(events, trace, event):
         count += 1
         lower = {name.lower(): value for name, value in row.items()}
         for name, value in plain.items():
-            if name.lower() not in lower:
-                # Classes have a list and a single value for this name.
-                continue
             found = lower[name.lower()]
+            # Classes have a list, or bytes, and a single value for this name.
+            others = [lower[other] for other in (name.lower() + end for end in ENDS) if other in lower]
+            if found is None and value is not None:
+                found = next((other for other in others if other is not None), None)
             if value != found and value == value and str(found) not in (str(value), str(value).lower()):
                 if isinstance(found, bytes) and isinstance(value, str) and found == value.encode():
                     continue
@@ -65,4 +71,25 @@ def check_iterator(events, trace, event):
         comparison.fail("%s: %d events, %d rows" % (trace, count, arrow.num_rows))
 
 
+def kinds():
+    """A list, bytes or a number in other classes hides no value."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "kinds.jsonl")
+        events = [("a", {"cmd": 7, "x.list": 1, "x": [2]}), ("b", {"cmd": [1, 2], "x": 3}), ("c", {"cmd": "text"})]
+        for order in (events, events[::-1]):
+            with open(path, "w") as file:
+                for number, (name, payload) in enumerate(order):
+                    file.write(json.dumps({"ts": number, "name": name, "payload": payload}) + "\n")
+            trace = ichnos.open(path)
+            assert {e.name: e["cmd"] for e in trace.events()} == {"a": 7, "b": [1, 2], "c": "text"}
+            rows = {row["event"]: row for row in pyarrow.table(trace.events()).to_pylist()}
+            assert [rows[name]["cmd"] for name in "abc"] == ["7", None, "text"], rows
+            assert [rows[name]["cmd.list"] for name in "abc"] == [None, [1, 2], None], rows
+            assert [rows["a"][name] for name in ("x", "x.list", "x.list2")] == [None, 1, [2]], rows
+            assert rows["b"]["x"] == 3 and rows["b"]["x.list2"] is None, rows
+            table = pyarrow.table(trace.events(columns=["event", "cmd.list"])).to_pydict()
+            assert dict(zip(table["event"], table["cmd.list"])) == {"a": None, "b": [1, 2], "c": None}
+
+
+kinds()
 sys.exit(comparison.compare_all(connect, table))

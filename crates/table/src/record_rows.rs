@@ -6,7 +6,8 @@ use std::io;
 use std::sync::Arc;
 
 use arrow_array::builder::{
-    ArrayBuilder, BooleanBuilder, Float64Builder, Int32Builder, Int64Builder, StringBuilder, UInt64Builder,
+    ArrayBuilder, BooleanBuilder, Decimal128Builder, Float64Builder, Int32Builder, Int64Builder,
+    StringBuilder, UInt64Builder,
 };
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field as ArrowField, Schema, SchemaRef};
@@ -17,6 +18,10 @@ const MOST_ROWS: usize = 4_096;
 /// Size of texts from which a batch is complete, and the maximum length of a text.
 const MOST_BYTES: usize = 16 << 20;
 const LONGEST_TEXT: usize = 1 << 30;
+
+/// Type of decimal columns, which are integers, and the first integer that it lacks.
+const MOST_DIGITS: DataType = DataType::Decimal128(38, 0);
+const END_OF_DECIMALS: u128 = 10u128.pow(38);
 
 /// Value of a row.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,6 +98,7 @@ enum RowColumn {
     Int32(Int32Builder),
     Int64(Int64Builder),
     UInt64(UInt64Builder),
+    Decimal(Decimal128Builder),
     Boolean(BooleanBuilder),
     Float64(Float64Builder),
     Text(StringBuilder),
@@ -104,6 +110,7 @@ impl RowColumn {
             DataType::Int32 => Self::Int32(Int32Builder::new()),
             DataType::Int64 => Self::Int64(Int64Builder::new()),
             DataType::UInt64 => Self::UInt64(UInt64Builder::new()),
+            DataType::Decimal128(..) => Self::Decimal(Decimal128Builder::new().with_data_type(MOST_DIGITS)),
             DataType::Boolean => Self::Boolean(BooleanBuilder::new()),
             DataType::Float64 => Self::Float64(Float64Builder::new()),
             _ => Self::Text(StringBuilder::new()),
@@ -119,6 +126,9 @@ impl RowColumn {
             Self::Int32(column) => column.append_option(integer.and_then(|value| value.try_into().ok())),
             Self::Int64(column) => column.append_option(integer.and_then(|value| value.try_into().ok())),
             Self::UInt64(column) => column.append_option(integer.and_then(|value| value.try_into().ok())),
+            Self::Decimal(column) => {
+                column.append_option(integer.filter(|value| value.unsigned_abs() < END_OF_DECIMALS));
+            }
             Self::Boolean(column) => column.append_option(match cell {
                 RowCell::Boolean(value) => Some(*value),
                 _ => None,
@@ -139,6 +149,7 @@ impl RowColumn {
             Self::Int32(column) => ArrayBuilder::finish(column),
             Self::Int64(column) => ArrayBuilder::finish(column),
             Self::UInt64(column) => ArrayBuilder::finish(column),
+            Self::Decimal(column) => ArrayBuilder::finish(column),
             Self::Boolean(column) => ArrayBuilder::finish(column),
             Self::Float64(column) => ArrayBuilder::finish(column),
             Self::Text(column) => ArrayBuilder::finish(column),
@@ -153,7 +164,8 @@ impl RowColumn {
     }
 }
 
-/// Collects rows as record batches: `Int32`, `Int64`, `UInt64`, `Boolean`, `Float64` and `Utf8`.
+/// Collects rows as record batches: `Int32`, `Int64`, `UInt64`, `Decimal128(38, 0)`, `Boolean`, `Float64` and
+/// `Utf8`.
 #[derive(Debug)]
 pub struct RecordRows {
     schema: SchemaRef,
@@ -240,6 +252,9 @@ impl RecordRows {
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::cast::AsArray as _;
+    use arrow_array::types::Decimal128Type;
+
     use super::*;
 
     const COLUMNS: [(&str, DataType); 3] =
@@ -257,6 +272,19 @@ mod tests {
         assert_eq!((batch.column(0).null_count(), batch.column(1).null_count()), (1, 1));
         rows.flush().unwrap();
         assert!(rows.take().is_none());
+    }
+
+    #[test]
+    fn decimals_are_exact_and_missing_if_they_are_too_large() {
+        let mut rows = RecordRows::new(&[("d", MOST_DIGITS)], |_| true);
+        let most = END_OF_DECIMALS as i128 - 1;
+        for value in [most, -most, most + 1, i128::MIN] {
+            rows.add(&[value.into()]).unwrap();
+        }
+        rows.flush().unwrap();
+        let batch = rows.take().unwrap();
+        let column = batch.column(0).as_primitive::<Decimal128Type>();
+        assert_eq!(column.iter().collect::<Vec<_>>(), [Some(most), Some(-most), None, None]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Columns of all selected classes.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use ichnos_model::cursor::{ExcludedClasses, MessageKind};
@@ -29,6 +30,59 @@ pub struct UnionColumn {
     pub spellings: BTreeSet<String>,
     /// Type for the values of all classes.
     pub data_type: DataType,
+    /// Values that the column has. `None` for all values of these names.
+    pub shape: Option<ColumnShape>,
+}
+
+impl UnionColumn {
+    /// Returns `true` if the column has the values of a column of a class.
+    pub(super) fn takes(&self, name: &str, of: &DataType) -> bool {
+        self.spellings.contains(name) && self.shape.is_none_or(|shape| shape.takes(of))
+    }
+}
+
+/// Values of one of several columns for the same name. Some types have no type for the values of both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ColumnShape {
+    /// Number of lists around the value.
+    depth: usize,
+    /// `true` for bytes only, `false` for everything else. `None` for both.
+    is_bytes: Option<bool>,
+}
+
+impl ColumnShape {
+    fn takes(self, of: &DataType) -> bool {
+        let (depth, item) = item_kind(of);
+        self.depth == depth && self.is_bytes.is_none_or(|is_bytes| is_bytes == (item == ItemKind::Bytes))
+    }
+
+    /// Returns what a name ends in if a simpler column has the name.
+    fn suffix(self) -> String {
+        let bytes = if self.is_bytes == Some(true) { ".bytes" } else { "" };
+        format!("{}{bytes}", ".list".repeat(self.depth))
+    }
+}
+
+/// Kind of a value inside of its lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum ItemKind {
+    Number,
+    Text,
+    Bytes,
+}
+
+/// Returns the number of lists around a value, and its kind.
+fn item_kind(of: &DataType) -> (usize, ItemKind) {
+    let (mut depth, mut item) = (0, of);
+    while let DataType::List(field) = item {
+        (depth, item) = (depth + 1, field.data_type());
+    }
+    let kind = match item {
+        DataType::Binary | DataType::FixedSizeBinary(_) => ItemKind::Bytes,
+        DataType::Utf8 | DataType::Dictionary(..) => ItemKind::Text,
+        _ => ItemKind::Number,
+    };
+    (depth, kind)
 }
 
 /// Column of events.
@@ -79,10 +133,60 @@ impl From<UnionColumn> for EventColumn {
     }
 }
 
+/// Columns of classes with one name.
+struct NamedColumns {
+    name: String,
+    spellings: BTreeSet<String>,
+    /// Type for all values of a kind, by the number of lists around them.
+    types: BTreeMap<(usize, ItemKind), DataType>,
+}
+
+impl NamedColumns {
+    fn add(&mut self, name: &str, of: &DataType) {
+        if !self.spellings.contains(name) {
+            self.spellings.insert(name.to_owned());
+        }
+        match self.types.entry(item_kind(of)) {
+            Entry::Vacant(place) => {
+                place.insert(of.clone());
+            }
+            Entry::Occupied(mut known) if known.get() != of => {
+                if let Some(common) = common_type(known.get(), of) {
+                    known.insert(common);
+                }
+            }
+            Entry::Occupied(_) => {}
+        }
+    }
+
+    /// Returns the types of the columns for all values, the simplest first. Bytes can be in the column of texts, but numbers
+    /// cannot.
+    fn columns(&self) -> Vec<(ColumnShape, DataType)> {
+        let depths: BTreeSet<usize> = self.types.keys().map(|(depth, _)| *depth).collect();
+        let mut columns = Vec::with_capacity(depths.len());
+        for depth in depths {
+            let of = |kinds: &[ItemKind]| {
+                let types = kinds.iter().filter_map(|kind| self.types.get(&(depth, *kind)).cloned());
+                types.reduce(|a, b| common_type(&a, &b).unwrap_or(a))
+            };
+            let has = |kind: ItemKind| self.types.contains_key(&(depth, kind));
+            let groups: &[(Option<bool>, &[ItemKind])] = if has(ItemKind::Number) && has(ItemKind::Bytes) {
+                &[(Some(false), &[ItemKind::Number, ItemKind::Text]), (Some(true), &[ItemKind::Bytes])]
+            } else {
+                &[(None, &[ItemKind::Number, ItemKind::Text, ItemKind::Bytes])]
+            };
+            for (is_bytes, kinds) in groups {
+                columns.extend(of(kinds).map(|of| (ColumnShape { depth, is_bytes: *is_bytes }, of)));
+            }
+        }
+        columns
+    }
+}
+
 /// Collects the columns of classes.
 #[derive(Default)]
 struct UnionBuilder {
-    columns: Vec<(String, BTreeSet<String>, Option<DataType>)>,
+    columns: Vec<NamedColumns>,
     /// Index of each name in lower case.
     indexes: HashMap<String, usize>,
 }
@@ -94,34 +198,60 @@ impl UnionBuilder {
 
     fn add(&mut self, name: &str, of: &DataType) {
         let lower = name.to_lowercase();
-        if let Some((_, spellings, known)) = self.indexes.get(&lower).and_then(|at| self.columns.get_mut(*at))
-        {
-            if !spellings.contains(name) {
-                spellings.insert(name.to_owned());
-            }
-            if known.as_ref() != Some(of) {
-                *known = known.take().and_then(|known| common_type(&known, of));
-            }
+        if let Some(known) = self.indexes.get(&lower).and_then(|at| self.columns.get_mut(*at)) {
+            known.add(name, of);
             return;
         }
         self.indexes.insert(lower, self.columns.len());
-        self.columns.push((name.to_owned(), BTreeSet::from([name.to_owned()]), Some(of.clone())));
+        let (spellings, types) = ([name.to_owned()].into(), [(item_kind(of), of.clone())].into());
+        self.columns.push(NamedColumns { name: name.to_owned(), spellings, types });
     }
 
     fn finish(mut self) -> Result<Vec<EventColumn>, QueryError> {
-        if self.columns.len() > MOST_COLUMNS {
+        let place = |name: &str| PROPERTIES.iter().position(|known| *known == name).unwrap_or(usize::MAX);
+        self.columns.sort_by_key(|column| place(&column.name));
+        let columns = self.named();
+        if columns.len() > MOST_COLUMNS {
             return Err(QueryError::new(format!(
                 "the selected events have {} columns, and {MOST_COLUMNS} are allowed: select fewer event names \
                  by name",
-                self.columns.len()
+                columns.len()
             )));
         }
-        let place = |name: &str| PROPERTIES.iter().position(|known| *known == name).unwrap_or(usize::MAX);
-        self.columns.sort_by_key(|(name, ..)| place(name));
-        let column = |(name, spellings, of): (String, _, Option<DataType>)| {
-            Some(UnionColumn { name, spellings, data_type: of? }.into())
-        };
-        Ok(self.columns.into_iter().filter_map(column).collect())
+        Ok(columns.into_iter().map(EventColumn::from).collect())
+    }
+
+    /// Returns the columns, with several for a name whose values have no type for all of them.
+    fn named(self) -> Vec<UnionColumn> {
+        let mut found = Vec::with_capacity(self.columns.len());
+        let mut split = Vec::new();
+        for named in self.columns {
+            let columns = named.columns();
+            let is_split = columns.len() > 1;
+            let NamedColumns { name, spellings, .. } = named;
+            for (index, (shape, data_type)) in columns.into_iter().enumerate() {
+                if index > 0 {
+                    split.push(found.len());
+                }
+                let (name, spellings) = (name.clone(), spellings.clone());
+                found.push(UnionColumn { name, spellings, data_type, shape: is_split.then_some(shape) });
+            }
+        }
+        // The names do not depend on the order of the classes.
+        split.sort_by_cached_key(|index| found.get(*index).map(|column| column.name.to_lowercase()));
+        let mut taken: HashSet<String> = self.indexes.into_keys().collect();
+        for index in split {
+            let Some(column) = found.get_mut(index) else { continue };
+            column.name.push_str(&column.shape.map(ColumnShape::suffix).unwrap_or_default());
+            let plain = column.name.len();
+            let mut number = 2;
+            while !taken.insert(column.name.to_lowercase()) {
+                column.name.truncate(plain);
+                column.name.push_str(&number.to_string());
+                number += 1;
+            }
+        }
+        found
     }
 }
 
@@ -225,5 +355,84 @@ fn read_classes(
         if query.selection().wants_class(event.class) {
             builder.add_plan(&TablePlan::new(&event, options));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ichnos_table::arrow_schema::Field;
+
+    use super::*;
+
+    fn list(of: DataType) -> DataType {
+        DataType::List(Arc::new(Field::new_list_field(of, true)))
+    }
+
+    /// Adds fields in both orders, and returns the columns.
+    fn columns(fields: &[(&str, DataType)]) -> Vec<UnionColumn> {
+        let union = |fields: &mut dyn Iterator<Item = &(&str, DataType)>| {
+            let mut builder = UnionBuilder::default();
+            fields.for_each(|(name, of)| builder.add(name, of));
+            let mut columns = builder.named();
+            columns.sort_by(|a, b| a.name.cmp(&b.name));
+            columns
+        };
+        let found = union(&mut fields.iter());
+        assert_eq!(found, union(&mut fields.iter().rev()));
+        found
+    }
+
+    fn names(columns: &[UnionColumn]) -> Vec<(&str, DataType)> {
+        columns.iter().map(|column| (column.name.as_str(), column.data_type.clone())).collect()
+    }
+
+    #[test]
+    fn values_without_a_common_type_have_columns_of_their_own() {
+        use DataType::{Binary, FixedSizeBinary, Int8, Int32, Int64, UInt32, Utf8};
+        let found = columns(&[
+            ("cmd", Int32),
+            ("cmd", list(Int8)),
+            ("cmd", FixedSizeBinary(4)),
+            ("cmd", Utf8),
+            ("cmd", list(UInt32)),
+            ("cmd", FixedSizeBinary(8)),
+            ("cmd", list(Binary)),
+            ("cmd", list(list(Int8))),
+        ]);
+        let wanted = [
+            ("cmd", Utf8),
+            ("cmd.bytes", Binary),
+            ("cmd.list", list(Int64)),
+            ("cmd.list.bytes", list(Binary)),
+            ("cmd.list.list", list(list(Int8))),
+        ];
+        assert_eq!(names(&found), wanted);
+        for (of, wanted) in [
+            (Int32, "cmd"),
+            (Utf8, "cmd"),
+            (FixedSizeBinary(8), "cmd.bytes"),
+            (list(Int8), "cmd.list"),
+            (list(Binary), "cmd.list.bytes"),
+            (list(list(Int8)), "cmd.list.list"),
+        ] {
+            let takes = found.iter().filter(|column| column.takes("cmd", &of)).map(|column| &*column.name);
+            assert_eq!(takes.collect::<Vec<_>>(), [wanted], "{of}");
+        }
+        assert!(!found.iter().any(|column| column.takes("Cmd", &Int32)));
+    }
+
+    #[test]
+    fn texts_and_bytes_share_a_column() {
+        let found = columns(&[("a", DataType::Utf8), ("a", DataType::Binary)]);
+        assert_eq!(names(&found), [("a", DataType::Binary)]);
+        assert!(found.iter().all(|column| column.takes("a", &DataType::Utf8)));
+    }
+
+    #[test]
+    fn the_simplest_values_keep_the_name_and_names_of_fields_are_taken() {
+        use DataType::{Binary, Int8};
+        let found = columns(&[("A", list(Int8)), ("A", Binary), ("a.list", Int8), ("a.list", list(Int8))]);
+        let wanted = [("A", Binary), ("A.list2", list(Int8)), ("a.list", Int8), ("a.list.list", list(Int8))];
+        assert_eq!(names(&found), wanted);
     }
 }

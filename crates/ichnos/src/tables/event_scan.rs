@@ -389,7 +389,7 @@ impl EventReader {
             let fields = plan.schema().fields();
             let find = |column: &EventColumn| match column {
                 EventColumn::Field(column) => {
-                    fields.iter().position(|field| column.spellings.contains(field.name()))
+                    fields.iter().position(|field| column.takes(field.name(), field.data_type()))
                 }
                 _ => None,
             };

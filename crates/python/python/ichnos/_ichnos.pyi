@@ -1,6 +1,7 @@
 """Types of the compiled module."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from os import PathLike
 from typing import Any, Literal, TypeVar, final, overload
 
@@ -24,8 +25,10 @@ __version__: str
 
 _Path = str | PathLike[str]
 _Default = TypeVar("_Default")
-# An integer is nanoseconds from the origin of the clock. A text is a time as for the command.
-_Time = int | str
+# An integer is nanoseconds. A text is a time as for the command.
+_Duration = int | str
+# The origin of the clock is 0. A date needs a time zone.
+_Time = int | str | datetime
 # A value of a column: None, bool, int, float, str, bytes, or a list of them.
 _Value = Any
 
@@ -60,12 +63,13 @@ class Event(Mapping[str, _Value]):
 
     def __getitem__(self, key: str, /) -> _Value: ...
     def __contains__(self, key: object, /) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[str]: ...
     @overload
-    def get(self, name: str, /) -> _Value | None: ...
+    def get(self, key: str) -> _Value | None: ...
     @overload
-    def get(self, name: str, default: _Default, /) -> _Value | _Default: ...
+    def get(self, key: str, default: _Default) -> _Value | _Default: ...
     def keys(self) -> list[str]: ...  # type: ignore[override]
     def values(self) -> list[_Value]: ...  # type: ignore[override]
     def items(self) -> list[tuple[str, _Value]]: ...  # type: ignore[override]
@@ -76,12 +80,13 @@ class Row(Mapping[str, _Value]):
 
     def __getitem__(self, key: str, /) -> _Value: ...
     def __contains__(self, key: object, /) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[str]: ...
     @overload
-    def get(self, name: str, /) -> _Value | None: ...
+    def get(self, key: str) -> _Value | None: ...
     @overload
-    def get(self, name: str, default: _Default, /) -> _Value | _Default: ...
+    def get(self, key: str, default: _Default) -> _Value | _Default: ...
     def keys(self) -> list[str]: ...  # type: ignore[override]
     def values(self) -> list[_Value]: ...  # type: ignore[override]
     def items(self) -> list[tuple[str, _Value]]: ...  # type: ignore[override]
@@ -203,7 +208,7 @@ class Trace:
 def open(
     paths: _Path | Iterable[_Path],
     *,
-    offset: _Time | dict[str, _Time] | None = None,
+    offset: _Duration | dict[str, _Duration] | None = None,
     map: _Path | Iterable[_Path] | None = None,
     assume_correlated: bool = False,
 ) -> Trace:
