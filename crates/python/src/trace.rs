@@ -223,7 +223,12 @@ impl PythonTrace {
 fn selected(mut known: Vec<EventColumn>, wanted: Option<&[String]>) -> Result<Vec<EventColumn>, CallFailure> {
     let Some(wanted) = wanted else { return Ok(known) };
     // Fields come first, if they have the same names.
-    known.extend([EventColumn::Level, EventColumn::Message, EventColumn::Trace]);
+    known.extend(EventColumn::TEXTS);
+    known.extend([
+        EventColumn::Level("ichnos.level"),
+        EventColumn::Message("ichnos.message"),
+        EventColumn::Trace("ichnos.trace"),
+    ]);
     let mut found: Vec<EventColumn> = Vec::with_capacity(wanted.len());
     for name in wanted {
         let is_it = |column: &&EventColumn| match column {

@@ -97,6 +97,25 @@ def tables():
     assert len(edges) == sum(task[2] for task in tasks) and any(edge[4] for edge in edges)
 
 
+def texts():
+    """The log line has a name of its own, for traces with a field of its usual name."""
+    trace = ichnos.open(os.path.join(examples, "hello-fuchsia/boot.log"))
+    has_field = "message" in trace.events().columns
+    names = ["ichnos.level", "ichnos.message", "ichnos.trace"]
+    rows = same(trace.events(columns=names), names)
+    if not has_field:
+        assert rows == same(trace.events(columns=["level", "message", "trace"]), ["level", "message", "trace"])
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "log.jsonl")
+        with open(path, "w") as file:
+            file.write(json.dumps({"ts": 1, "name": "a", "payload": {"message": 7, "trace": 8, "x": 1}}) + "\n")
+        trace = ichnos.open(path)
+        (row,) = same(trace.events(columns=["message", *names, "trace"]), ["message", *names, "trace"])
+        (event,) = trace.events(columns=["message", *names, "trace"])
+        assert (row[0], row[3], row[4]) == (7, path, 8) and isinstance(row[2], str), row
+        assert tuple(event[name] for name in ["message", *names, "trace"]) == row, event
+
+
 def numbers():
     """Statistics are as exact as the command, and no column hides another."""
     payloads = [{"u": 2**64 - 1, "s": -(2**63) + 3, "r": 0.5, "count": 1}, {"u": 2**63 + 1, "s": 2**63 - 1, "r": 2, "count": 2}]
@@ -134,6 +153,7 @@ def types():
 
 events()
 tables()
+texts()
 numbers()
 types()
 print("engines.py: events and tables agree")

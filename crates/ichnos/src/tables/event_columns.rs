@@ -96,24 +96,25 @@ pub enum EventColumn {
     Field(UnionColumn),
     /// Name of the class.
     Name,
-    /// Path of the trace.
-    Trace,
-    /// Log level.
-    Level,
-    /// Log message.
-    Message,
+    /// Path of the trace, with the name of the column.
+    Trace(&'static str),
+    /// Log level, with the name of the column.
+    Level(&'static str),
+    /// Log message, with the name of the column.
+    Message(&'static str),
 }
 
 impl EventColumn {
+    /// Log level, log message and path of the trace.
+    pub const TEXTS: [Self; 3] = [Self::Level("level"), Self::Message("message"), Self::Trace("trace")];
+
     /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
             Self::Field(column) => &column.name,
             Self::Name => "event",
-            Self::Trace => "trace",
-            Self::Level => "level",
-            Self::Message => "message",
+            Self::Trace(name) | Self::Level(name) | Self::Message(name) => name,
         }
     }
 
@@ -127,7 +128,7 @@ impl EventColumn {
     }
 
     pub(super) fn is_of_log(&self) -> bool {
-        matches!(self, Self::Level | Self::Message)
+        matches!(self, Self::Level(_) | Self::Message(_))
     }
 }
 
@@ -366,7 +367,7 @@ pub fn shared_columns(query: &TraceQuery, options: &TableOptions) -> Result<Vec<
         }
     }
     let mut columns = builder.finish()?;
-    columns.extend([EventColumn::Level, EventColumn::Message, EventColumn::Trace]);
+    columns.extend(EventColumn::TEXTS);
     Ok(columns)
 }
 
