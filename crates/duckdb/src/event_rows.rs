@@ -71,7 +71,9 @@ impl EventThread {
                     vector.write_same(Rows::Range(0, end - begin), self.block.path(0).as_bytes())
                 }
                 EventColumn::Level(_) => write_texts(&mut vector, begin..end, |row| self.block.level(row)),
-                EventColumn::Message(_) => write_texts(&mut vector, begin..end, |row| self.block.message(row)),
+                EventColumn::Message(_) => {
+                    write_texts(&mut vector, begin..end, |row| self.block.message(row))
+                }
             }
         }
         self.copied = end;
