@@ -67,11 +67,13 @@ impl EventThread {
                         vector.write_same(*rows, part.batch.plan.label().as_bytes());
                     }
                 }
-                EventColumn::Trace => {
+                EventColumn::Trace(_) => {
                     vector.write_same(Rows::Range(0, end - begin), self.block.path(0).as_bytes())
                 }
-                EventColumn::Level => write_texts(&mut vector, begin..end, |row| self.block.level(row)),
-                EventColumn::Message => write_texts(&mut vector, begin..end, |row| self.block.message(row)),
+                EventColumn::Level(_) => write_texts(&mut vector, begin..end, |row| self.block.level(row)),
+                EventColumn::Message(_) => {
+                    write_texts(&mut vector, begin..end, |row| self.block.message(row))
+                }
             }
         }
         self.copied = end;

@@ -61,7 +61,7 @@ fn time(value: Option<&Bound<'_, PyAny>>, name: &str) -> PyResult<Option<String>
         return duration(value, name, "nanoseconds, a datetime, or a text such as \"+5s\"").map(Some);
     }
     let utc = dates.getattr("timezone")?.getattr("utc")?;
-    if value.call_method0("utcoffset")?.is_none() {
+    if value.getattr("tzinfo")?.is_none() || value.call_method0("utcoffset")?.is_none() {
         let failure = CallFailure::new(format!("{name}: the datetime has no time zone"));
         return Err(failure.help("for UTC, write `.replace(tzinfo=datetime.timezone.utc)`").into());
     }

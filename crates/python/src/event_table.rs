@@ -66,7 +66,7 @@ pub(crate) fn batches(
 /// Names that repeat are a dictionary.
 fn arrow_type(column: &EventColumn) -> DataType {
     match column {
-        EventColumn::Name | EventColumn::Trace | EventColumn::Level => {
+        EventColumn::Name | EventColumn::Trace(_) | EventColumn::Level(_) => {
             DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
         }
         _ => column.data_type().clone(),
@@ -98,9 +98,9 @@ impl EventTable {
                 let fields = self.schema.fields().iter().zip(self.scan.columns()).enumerate();
                 let columns = fields.map(|(index, (field, of))| match of {
                     Some(EventColumn::Name) => names(rows),
-                    Some(EventColumn::Trace) => labels(rows, |row| Some(rows.path(row))),
-                    Some(EventColumn::Level) => labels(rows, |row| rows.level(row)),
-                    Some(EventColumn::Message) => Ok(messages(rows)),
+                    Some(EventColumn::Trace(_)) => labels(rows, |row| Some(rows.path(row))),
+                    Some(EventColumn::Level(_)) => labels(rows, |row| rows.level(row)),
+                    Some(EventColumn::Message(_)) => Ok(messages(rows)),
                     _ => values(rows, index, field.data_type()),
                 });
                 (rows.len(), columns.collect::<Result<Vec<_>, _>>()?)

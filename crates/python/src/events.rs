@@ -176,7 +176,7 @@ fn plain_columns(wanted: &[EventColumn]) -> Vec<EventColumn> {
 
 /// Returns `true` for a column that is no field.
 fn is_text(column: &EventColumn) -> bool {
-    matches!(column, EventColumn::Level | EventColumn::Message | EventColumn::Trace)
+    matches!(column, EventColumn::Level(_) | EventColumn::Message(_) | EventColumn::Trace(_))
 }
 
 /// Adds log levels, messages and paths to the values of a class. `None` without such columns.
@@ -191,8 +191,8 @@ fn with_texts(part: &BlockPart, rows: &ReadRows, extras: &[EventColumn]) -> Opti
         let mut texts = StringBuilder::new();
         for row in part.rows.iter().map(|row| *row as usize) {
             texts.append_option(match extra {
-                EventColumn::Level => rows.level(row),
-                EventColumn::Message => rows.message(row),
+                EventColumn::Level(_) => rows.level(row),
+                EventColumn::Message(_) => rows.message(row),
                 _ => Some(rows.path(row)),
             });
         }

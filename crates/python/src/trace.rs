@@ -9,7 +9,7 @@ use ichnos::model::event::EventCounts;
 use ichnos::model::running_thread::RunningParts;
 use ichnos::query::{QueryTexts, TraceQuery};
 use ichnos::table::{TableOptions, TimestampUnit};
-use ichnos::tables::{EventColumn, TraceTable, all_columns};
+use ichnos::tables::{EventColumn, FoundClasses, TraceTable};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
@@ -17,6 +17,7 @@ use crate::arguments::{self, Selecting};
 use crate::event_table::{self, EventOrder};
 use crate::events::PythonEvents;
 use crate::failure::{CallFailure, detached};
+use crate::interrupts::Interrupts;
 use crate::row_tables;
 use crate::stats;
 use crate::table::{PythonTable, unknown_column};
@@ -27,6 +28,7 @@ use crate::text::shown;
 #[derive(Debug)]
 pub(crate) struct PythonTrace {
     query: Arc<TraceQuery>,
+    classes: FoundClasses,
 }
 
 /// Opens traces: files, directories and archives of any format.
@@ -51,13 +53,24 @@ pub(crate) fn open(
     texts.assume_correlated = assume_correlated;
     // The columns of the running thread belong to the event, as in other tables.
     let query = detached(py, || Ok(TraceQuery::open(texts, RunningParts::ThreadAndProcess)?))?;
-    Ok(PythonTrace { query: Arc::new(query) })
+    Ok(PythonTrace { query: Arc::new(query), classes: FoundClasses::default() })
 }
 
 impl PythonTrace {
     fn select(&self, py: Python<'_>, selecting: Selecting<'_, '_>) -> PyResult<Arc<TraceQuery>> {
         let texts = selecting.add_to(self.query.texts())?;
         Ok(detached(py, || Ok(Arc::new(self.query.select(texts)?)))?)
+    }
+
+    /// Returns the columns of selected events.
+    fn columns(&self, query: &TraceQuery, options: &TableOptions) -> Result<Vec<EventColumn>, CallFailure> {
+        let (mut interrupts, mut signal) = (Interrupts::default(), None);
+        let mut goes_on = || {
+            signal = interrupts.poll().err();
+            signal.is_none()
+        };
+        let columns = self.classes.columns(&self.query, query, options, &mut goes_on);
+        signal.map_or_else(|| Ok(columns?), Err)
     }
 }
 
@@ -101,7 +114,7 @@ impl PythonTrace {
         };
         let wanted = columns.map(|columns| arguments::texts(Some(columns), "columns")).transpose()?;
         let query = self.select(py, Selecting { event, filter, begin, end })?;
-        let columns = detached(py, || selected(&query, &options, wanted.as_deref()))?;
+        let columns = detached(py, || selected(self.columns(&query, &options)?, wanted.as_deref()))?;
         let order = if merge { EventOrder::Time } else { EventOrder::Stream };
         let batches = event_table::batches(&query, columns.clone(), &options, order);
         Ok(PythonEvents { query, options, columns, batches, order })
@@ -207,15 +220,15 @@ impl PythonTrace {
 }
 
 /// Returns the wanted columns, in their order.
-fn selected(
-    query: &TraceQuery,
-    options: &TableOptions,
-    wanted: Option<&[String]>,
-) -> Result<Vec<EventColumn>, CallFailure> {
-    let mut known = all_columns(query, options)?;
+fn selected(mut known: Vec<EventColumn>, wanted: Option<&[String]>) -> Result<Vec<EventColumn>, CallFailure> {
     let Some(wanted) = wanted else { return Ok(known) };
     // Fields come first, if they have the same names.
-    known.extend([EventColumn::Level, EventColumn::Message, EventColumn::Trace]);
+    known.extend(EventColumn::TEXTS);
+    known.extend([
+        EventColumn::Level("ichnos.level"),
+        EventColumn::Message("ichnos.message"),
+        EventColumn::Trace("ichnos.trace"),
+    ]);
     let mut found: Vec<EventColumn> = Vec::with_capacity(wanted.len());
     for name in wanted {
         let is_it = |column: &&EventColumn| match column {

@@ -47,6 +47,27 @@ def selection():
     assert len(both.paths) == 2 and {row["trace"] for row in both.info} == set(both.paths)
 
 
+def classes():
+    """Classes of a trace that declares none are found once, and all selections have their columns."""
+    assert {getattr(ichnos, name).__module__ for name in ichnos.__all__ if name != "__version__"} == {"ichnos"}
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "many.jsonl")
+        lines(path, [("a", {"x": 1})] * 100_000 + [("b", {"y": 2})])
+        trace = ichnos.open(path)
+        began = time.process_time()
+        common = trace.events().columns[:-2]
+        first = time.process_time() - began
+        assert trace.events().columns == common + ["x", "y"] and trace.events(filter="x == 1").columns == common + ["x", "y"]
+        assert [trace.events(event=name).columns for name in "ab"] == [common + ["x"], common + ["y"]]
+        assert trace.events(timestamps="micros", event="b").columns == ichnos.open(path).events(timestamps="micros", event="b").columns
+        assert trace.events(end=99_999).columns == common + ["x"]
+        began = time.process_time()
+        for _ in range(10):
+            trace.events(event="b")
+        assert time.process_time() - began < max(first, 0.1), (time.process_time() - began, first)
+        raises(lambda: trace.events(filter="z == 1"), "z")
+
+
 def dates():
     """Dates of Python and pandas are the time that they mean."""
     trace = ichnos.open(LTTNG)
@@ -300,7 +321,7 @@ def reentry():
     """A signal handler during a call, and a process that is forked during a call, cannot wait for it."""
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "many.jsonl")
-        lines(path, [("a", {"number": number}) for number in range(300_000)])
+        lines(path, [("a", {"number": number}) for number in range(150_000)])
         for program, wanted in ((HANDLER, b"{'iterator already executing'}"), (FORK, b"True")):
             done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, timeout=120, check=False)
             assert done.stdout.strip() == wanted, done
@@ -329,7 +350,7 @@ def stubs():
         assert done.returncode == 0, done.stdout.decode()
 
 
-for test in (selection, dates, event, errors, texts, parts, threads, interrupts, reentry, stubs):
+for test in (selection, classes, dates, event, errors, texts, parts, threads, interrupts, reentry, stubs):
     began = time.time()
     test()
     print("behaviour.py: %s, %.1f s" % (test.__name__, time.time() - began), flush=True)

@@ -97,6 +97,16 @@ def tables():
     assert len(edges) == sum(task[2] for task in tasks) and any(edge[4] for edge in edges)
 
 
+def texts():
+    """The log line has a name of its own, for traces with a field of its usual name."""
+    trace = ichnos.open(os.path.join(examples, "hello-fuchsia/boot.log"))
+    names = ["message", "ichnos.message", "ichnos.level", "level", "ichnos.trace", "trace"]
+    rows = same(trace.events(columns=names), names)
+    assert ("slowing down to %d%% of %s", "slowing down to 40% of 2.4 GHz") in {row[:2] for row in rows}, rows
+    assert all(row[2] == row[3] for row in rows) and {row[4:] for row in rows} == {(trace.paths[0],) * 2}
+    assert [tuple(event[name] for name in names) for event in trace.events(columns=names)] == rows
+
+
 def numbers():
     """Statistics are as exact as the command, and no column hides another."""
     payloads = [{"u": 2**64 - 1, "s": -(2**63) + 3, "r": 0.5, "count": 1}, {"u": 2**63 + 1, "s": 2**63 - 1, "r": 2, "count": 2}]
@@ -134,6 +144,7 @@ def types():
 
 events()
 tables()
+texts()
 numbers()
 types()
 print("engines.py: events and tables agree")

@@ -2,13 +2,17 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
+use ichnos_model::class::EventRecordClass;
 use ichnos_model::cursor::{ExcludedClasses, MessageKind};
 use ichnos_model::event::{EventValues, Scopes};
+use ichnos_model::locks::IgnorePoison as _;
 use ichnos_model::{Event, Message};
-use ichnos_table::arrow_schema::DataType;
-use ichnos_table::{MOST_COLUMNS, PROPERTIES, Projection, TableOptions, TablePlan, common_type};
+use ichnos_table::arrow_schema::{DataType, Fields};
+use ichnos_table::{
+    MOST_COLUMNS, PROPERTIES, Projection, TableOptions, TablePlan, TimestampUnit, common_type,
+};
 
 use crate::query::{QueryError, StreamPart, TraceQuery};
 
@@ -92,24 +96,25 @@ pub enum EventColumn {
     Field(UnionColumn),
     /// Name of the class.
     Name,
-    /// Path of the trace.
-    Trace,
-    /// Log level.
-    Level,
-    /// Log message.
-    Message,
+    /// Path of the trace, with the name of the column.
+    Trace(&'static str),
+    /// Log level, with the name of the column.
+    Level(&'static str),
+    /// Log message, with the name of the column.
+    Message(&'static str),
 }
 
 impl EventColumn {
+    /// Log level, log message and path of the trace.
+    pub const TEXTS: [Self; 3] = [Self::Level("level"), Self::Message("message"), Self::Trace("trace")];
+
     /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
             Self::Field(column) => &column.name,
             Self::Name => "event",
-            Self::Trace => "trace",
-            Self::Level => "level",
-            Self::Message => "message",
+            Self::Trace(name) | Self::Level(name) | Self::Message(name) => name,
         }
     }
 
@@ -123,7 +128,7 @@ impl EventColumn {
     }
 
     pub(super) fn is_of_log(&self) -> bool {
-        matches!(self, Self::Level | Self::Message)
+        matches!(self, Self::Level(_) | Self::Message(_))
     }
 }
 
@@ -192,8 +197,14 @@ struct UnionBuilder {
 }
 
 impl UnionBuilder {
-    fn add_plan(&mut self, plan: &TablePlan) {
-        plan.schema().fields().iter().for_each(|field| self.add(field.name(), field.data_type()));
+    fn add_selected(&mut self, event: &Event<'_>, query: &TraceQuery, options: &TableOptions) {
+        if query.selection().wants_class(event.class) {
+            self.add_fields(TablePlan::new(event, options).schema().fields());
+        }
+    }
+
+    fn add_fields(&mut self, fields: &Fields) {
+        fields.iter().for_each(|field| self.add(field.name(), field.data_type()));
     }
 
     fn add(&mut self, name: &str, of: &DataType) {
@@ -263,6 +274,86 @@ pub fn all_columns(query: &TraceQuery, options: &TableOptions) -> Result<Vec<Eve
     build(query, options)?.finish()
 }
 
+/// Classes of traces that declare none, found once for several queries.
+#[derive(Debug, Default)]
+pub struct FoundClasses(Mutex<Vec<(Option<TimestampUnit>, Arc<[FoundTable]>)>>);
+
+/// Class with an event, and the columns of its table.
+#[derive(Debug)]
+struct FoundTable {
+    class: EventRecordClass,
+    fields: Fields,
+}
+
+impl FoundClasses {
+    /// Returns the same columns as [`all_columns`], for a part of the events that `whole` selects: all. Reading ends with
+    /// an error if `goes_on` returns `false`.
+    ///
+    /// # Errors
+    /// As for [`all_columns`].
+    pub fn columns(
+        &self,
+        whole: &TraceQuery,
+        query: &TraceQuery,
+        options: &TableOptions,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Vec<EventColumn>, QueryError> {
+        // A class can have no event in a part of the time.
+        if query.window() != whole.window() {
+            let read = &mut |part: &StreamPart<'_>, builder: &mut UnionBuilder| {
+                read_classes(query, part, goes_on, &mut |event| builder.add_selected(event, query, options))
+            };
+            return build_with(query, options, read)?.finish();
+        }
+        let mut found = None;
+        let read = &mut |_: &StreamPart<'_>, builder: &mut UnionBuilder| {
+            if found.is_none() {
+                let tables = found.insert(self.find(whole, options, goes_on)?);
+                let wanted = tables.iter().filter(|table| query.selection().wants_class(&table.class));
+                wanted.for_each(|table| builder.add_fields(&table.fields));
+            }
+            Ok(())
+        };
+        build_with(query, options, read)?.finish()
+    }
+
+    /// Returns the classes of all events, which are read unless they are known.
+    fn find(
+        &self,
+        whole: &TraceQuery,
+        options: &TableOptions,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Arc<[FoundTable]>, QueryError> {
+        let known = self
+            .0
+            .lock()
+            .ignore_poison()
+            .iter()
+            .find(|(of, _)| *of == options.timestamps)
+            .map(|(_, tables)| Arc::clone(tables));
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let mut known = HashSet::new();
+        let mut tables = Vec::new();
+        for part in whole.streams().iter().filter(|part| is_dynamic(part)) {
+            read_classes(whole, part, goes_on, &mut |event| {
+                let fields = TablePlan::new(event, options).schema().fields().clone();
+                if known.insert((event.class.name.clone(), fields.clone())) {
+                    tables.push(FoundTable { class: event.class.clone(), fields });
+                }
+            })?;
+        }
+        let tables: Arc<[FoundTable]> = tables.into();
+        // Not locked during reading, which can call a signal handler.
+        let mut known = self.0.lock().ignore_poison();
+        if known.iter().all(|(of, _)| *of != options.timestamps) {
+            known.push((options.timestamps, Arc::clone(&tables)));
+        }
+        Ok(tables)
+    }
+}
+
 /// Returns the columns that all events share, which are no fields: properties, log level, log message and trace.
 ///
 /// # Errors
@@ -276,19 +367,30 @@ pub fn shared_columns(query: &TraceQuery, options: &TableOptions) -> Result<Vec<
         }
     }
     let mut columns = builder.finish()?;
-    columns.extend([EventColumn::Level, EventColumn::Message, EventColumn::Trace]);
+    columns.extend(EventColumn::TEXTS);
     Ok(columns)
 }
 
 fn build(query: &TraceQuery, options: &TableOptions) -> Result<UnionBuilder, QueryError> {
+    build_with(query, options, &mut |part, builder| {
+        read_classes(query, part, &mut || true, &mut |event| builder.add_selected(event, query, options))
+    })
+}
+
+/// Collects the columns with a function that adds classes of a data stream whose trace declares none.
+fn build_with(
+    query: &TraceQuery,
+    options: &TableOptions,
+    read: &mut dyn FnMut(&StreamPart<'_>, &mut UnionBuilder) -> Result<(), QueryError>,
+) -> Result<UnionBuilder, QueryError> {
     let mut builder = UnionBuilder::default();
     COMMON.iter().for_each(|(name, of)| builder.add(name, of));
     let mut known = HashSet::new();
     let mut has_read = false;
     for part in query.streams() {
         let class = (Arc::as_ptr(&part.stream.trace).addr(), part.stream.class_index);
-        if part.trace.has_dynamic_classes() || part.trace.has_dynamic_streams() {
-            read_classes(query, &part, options, &mut builder);
+        if is_dynamic(&part) {
+            read(&part, &mut builder)?;
             has_read = true;
         } else if known.insert(class) {
             declared_classes(query, &part, options, &mut builder);
@@ -298,6 +400,11 @@ fn build(query: &TraceQuery, options: &TableOptions) -> Result<UnionBuilder, Que
         query.review()?;
     }
     Ok(builder)
+}
+
+/// Returns `true` for a data stream that must be read to know its classes.
+fn is_dynamic(part: &StreamPart<'_>) -> bool {
+    part.trace.has_dynamic_classes() || part.trace.has_dynamic_streams()
 }
 
 /// Adds the columns of the classes that a trace declares.
@@ -316,22 +423,25 @@ fn declared_classes(
     for (index, plans) in part.stream.plans().event_records.iter().enumerate() {
         if !is_excluded(index) && query.selection().wants_class(&plans.class) {
             let event = Event::new(&part.stream, plans, None, Scopes::from_values(&values));
-            builder.add_plan(&TablePlan::new(&event, options));
+            builder.add_fields(TablePlan::new(&event, options).schema().fields());
         }
     }
 }
 
-/// Adds the columns of the classes that are known once a data stream was read.
+/// Passes on an event of each class that is known once a data stream was read.
 fn read_classes(
     query: &TraceQuery,
     part: &StreamPart<'_>,
-    options: &TableOptions,
-    builder: &mut UnionBuilder,
-) {
-    let Some(mut cursor) = query.cursor(part.number, part.index, None) else { return };
+    goes_on: &mut dyn FnMut() -> bool,
+    add: &mut dyn FnMut(&Event<'_>),
+) -> Result<(), QueryError> {
+    let Some(mut cursor) = query.cursor(part.number, part.index, None) else { return Ok(()) };
     let mut known: Vec<bool> = Vec::new();
     let mut last = None;
     while let Some(head) = cursor.next_head() {
+        if !goes_on() {
+            return Err(QueryError::new("interrupted"));
+        }
         if head.kind != MessageKind::Event {
             continue;
         }
@@ -352,10 +462,9 @@ fn read_classes(
             None if last.as_ref() == Some(event.class) => continue,
             None => last = Some(event.class.clone()),
         }
-        if query.selection().wants_class(event.class) {
-            builder.add_plan(&TablePlan::new(&event, options));
-        }
+        add(&event);
     }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -148,7 +148,7 @@ impl EventScan {
         let query = query.without_running(names.iter().copied())?.map_or_else(|| Arc::clone(query), Arc::new);
         let options = options.clone().with_columns(Projection::exact(names.iter().copied()));
         let has_log = columns.iter().flatten().any(EventColumn::is_of_log);
-        let has_path = columns.iter().flatten().any(|column| *column == EventColumn::Trace);
+        let has_path = columns.iter().flatten().any(|column| matches!(column, EventColumn::Trace(_)));
         let units = units(&query);
         Ok(Self { query, units, next: AtomicUsize::new(0), columns, options, has_log, has_path })
     }

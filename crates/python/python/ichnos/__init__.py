@@ -43,5 +43,9 @@ __all__ = [
     "open",
 ]
 
+# Where they are found, for help texts and pickle.
+for _function in (convert, open):
+    _function.__module__ = __name__
+
 _Mapping.register(Event)
 _Mapping.register(Row)
