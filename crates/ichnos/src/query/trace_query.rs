@@ -101,10 +101,12 @@ impl QueryTexts {
     }
 
     fn open(&self, map: Option<&Arc<EventMap>>, running: RunningParts) -> Result<Session, QueryError> {
-        let mut options = OpenOptions::default();
-        options.require_all = true;
-        options.running = running;
-        options.assume_correlated = self.assume_correlated;
+        let mut options = OpenOptions {
+            require_all: true,
+            running,
+            assume_correlated: self.assume_correlated,
+            ..OpenOptions::default()
+        };
         options.read.class_map = map.map(|map| map.class_map());
         for text in &self.offsets {
             self.add_offset(text, &mut options)?;

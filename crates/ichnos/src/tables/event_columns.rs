@@ -276,7 +276,10 @@ pub fn all_columns(query: &TraceQuery, options: &TableOptions) -> Result<Vec<Eve
 
 /// Classes of traces that declare none, found once for several queries.
 #[derive(Debug, Default)]
-pub struct FoundClasses(Mutex<Vec<(Option<TimestampUnit>, Arc<[FoundTable]>)>>);
+pub struct FoundClasses(Mutex<Vec<FoundWithUnit>>);
+
+/// Tables of all classes, with the unit of their column `time`.
+type FoundWithUnit = (Option<TimestampUnit>, Arc<[FoundTable]>);
 
 /// Class with an event, and the columns of its table.
 #[derive(Debug)]

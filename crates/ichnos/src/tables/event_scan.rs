@@ -108,6 +108,9 @@ pub struct BlockPart {
     pub columns: Arc<[Option<usize>]>,
 }
 
+/// Plan of a class, and its column for each column of the scan.
+type PlannedColumns = (Arc<TablePlan>, Arc<[Option<usize>]>);
+
 /// Reads a part of the events after the other, on one thread.
 pub struct EventReader {
     cursor: Option<BoxedCursor>,
@@ -120,7 +123,7 @@ pub struct EventReader {
     is_merged: bool,
     selection: Selection,
     batches: OrderedBatches,
-    plans: HashMap<usize, (Arc<TablePlan>, Arc<[Option<usize>]>)>,
+    plans: HashMap<usize, PlannedColumns>,
 }
 
 impl std::fmt::Debug for EventReader {

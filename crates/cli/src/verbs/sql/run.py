@@ -1,9 +1,12 @@
 # Runs a query in Python's DuckDB: STATEMENTS QUERY FORMAT. Prints as the program `duckdb` does.
+import signal
 import sys
 
 import duckdb
 
 statements, query, form = sys.argv[1:]
+# Python would wait for the end of the query.
+signal.signal(signal.SIGINT, signal.SIG_DFL)
 # DuckDB writes the values itself: Python would round times and change texts. Standard output is a pipe.
 COPIED = {"csv": "FORMAT csv, HEADER", "json": "FORMAT json, ARRAY", "jsonlines": "FORMAT json"}
 
