@@ -10,7 +10,7 @@ use crate::duckdb::{Chunk, Rows, Vector};
 /// Thread of a run.
 pub(crate) struct EventThread {
     reader: EventReader,
-    /// Rows that are being copied, and the number of copied ones.
+    /// Rows that are being copied, and the number of rows that already are.
     block: ReadRows,
     copied: usize,
     /// Number of counted events without a row so far.

@@ -29,7 +29,7 @@ pub(crate) fn run(args: &SqlArgs) -> Result<Exit, Failure> {
     DuckDbProgram::find()?.run(&statements, query, args.format)
 }
 
-/// Splits the arguments into paths and a query. A query has spaces, and is no path.
+/// Splits the arguments into paths and a query. A query contains a space and is not an existing path.
 fn split(arguments: &[PathBuf]) -> (&[PathBuf], Option<&str>) {
     match arguments.split_last() {
         Some((last, paths)) => match last.to_str() {

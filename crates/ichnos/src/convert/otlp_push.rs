@@ -161,7 +161,7 @@ impl WriterFactory for OtlpPushWriter {
     }
 }
 
-/// What happened to elements that were not acknowledged.
+/// Reason why elements were not acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Lost {
     Rejected,

@@ -16,8 +16,9 @@ pub(super) struct LogReader {
 #[derive(Clone, Debug, Default)]
 pub(super) struct LogTexts {
     levels: Vec<Option<LogLevel>>,
-    /// All messages, and the end of each. An event without a message has none.
+    /// All messages, one after the other.
     messages: String,
+    /// End of each row's part, and `true` if the row has a message.
     ends: Vec<(usize, bool)>,
 }
 

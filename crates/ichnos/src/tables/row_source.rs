@@ -12,7 +12,7 @@ pub(super) type RowColumns = &'static [(&'static str, DataType)];
 
 /// Makes the rows of a table.
 pub(super) trait RowSource: Send {
-    /// Adds the next rows. Returns `false` after the last ones.
+    /// Adds the next rows. Returns `false` at the end.
     fn read(&mut self, query: &TraceQuery, rows: &mut RecordRows) -> Result<bool, QueryError>;
 }
 

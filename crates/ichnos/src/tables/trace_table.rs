@@ -15,7 +15,7 @@ use crate::query::{QueryError, QueryTexts, TraceQuery};
 pub enum TraceTable {
     /// Event record classes and the numbers of their events.
     Classes,
-    /// Which operation caused which.
+    /// Edges between operations, from causes to effects.
     Edges,
     /// Frames of call stacks.
     Frames,
@@ -23,7 +23,7 @@ pub enum TraceTable {
     Info,
     /// Discarded events and packets, and unreadable data.
     Losses,
-    /// What happened between two events.
+    /// Times between a start event and an end event.
     Spans,
     /// Call stacks.
     Stacks,

@@ -94,7 +94,7 @@ pub struct OtlpPusher {
     random: RandomState,
 }
 
-/// What to do after an attempt.
+/// Next step after an attempt.
 enum AfterAttempt {
     Done(PushOutcome),
     /// Try again, after the time that the receiver names.

@@ -18,8 +18,8 @@ pub enum SizeLimit {
     /// The last files of each thread, with so many bytes for each (flight recorder). A file has at most a quarter of
     /// them, and at least 4096. So when files have their full size and a new one begins, three quarters of the limit
     /// are still there, apart from rounding. An event that is larger than a quarter has a file of its own. The current
-    /// file always stays. A thread keeps at most 65,536 files. The oldest file takes new packets if it is as large as a new file, and no other program has
-    /// opened it.
+    /// file always stays. A thread keeps at most 65,536 files. The oldest file takes new packets if it is as large as a
+    /// new file, and no other program has opened it.
     Last(u64),
 }
 

@@ -7,7 +7,7 @@ use ichnos::query::SQL_VIEWS;
 use crate::args::SqlArgs;
 use crate::exit::Failure;
 
-/// Views of the traces, and the functions that they call. The first ones take a selection of events.
+/// Views of the traces, and their functions. The first three functions take a selection of events.
 const VIEWS: [(&str, &str); 10] = [
     ("trace", "read_trace"),
     ("events", "trace_events"),
