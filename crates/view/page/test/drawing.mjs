@@ -10,7 +10,13 @@ async function picture(page) {
   const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "SVG", exact: true }).click()]);
   await page.keyboard.press("Escape");
   const text = (await readFile(await file.path())).toString();
-  return page.evaluate((source) => [...new DOMParser().parseFromString(source, "image/svg+xml").querySelectorAll("*")].map((one) => ({ tag: one.tagName, text: one.tagName === "text" ? one.textContent : "", ...Object.fromEntries([...one.attributes].map(({ name, value }) => [name, value])) })), text);
+  // One text crosses to this process sooner than thousands of objects.
+  const elements = await page.evaluate((source) => {
+    const all = new DOMParser().parseFromString(source, "image/svg+xml").querySelectorAll("*");
+    const attributes = (one) => Object.fromEntries([...one.attributes].map(({ name, value }) => [name, value]));
+    return JSON.stringify([...all].map((one) => ({ tag: one.tagName, text: one.tagName === "text" ? one.textContent : "", ...attributes(one) })));
+  }, text);
+  return JSON.parse(elements);
 }
 
 const differences = (elements) => elements.filter((one) => /^[+\u2212][\d.]+ \S+$/.test(one.text)).map((one) => one.text);

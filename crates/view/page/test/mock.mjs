@@ -14,6 +14,9 @@ const POLICY = [
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 ].join("; ");
 
+/** Answers that take long. New pages ask for the same ones. */
+const SLOW = new Set(["longest", "stacks", "stats"]);
+
 class Problem extends Error {
   constructor(status, message, at, length, help) {
     super(message);
@@ -23,7 +26,7 @@ class Problem extends Error {
 
 export async function startMock(options = {}, port = 0) {
   const trace = makeTrace(options);
-  const mock = { trace, options, generation: 1, shown: options.live ? 0.5 : 1, clients: new Set(), requests: [], asked: new Set() };
+  const mock = { trace, options, generation: 1, shown: options.live ? 0.5 : 1, clients: new Set(), requests: [], asked: new Set(), bodies: new Map() };
   const server = createServer((request, response) => void serve(mock, request, response));
   await new Promise((done) => server.listen(port, "127.0.0.1", done));
   mock.url = `http://127.0.0.1:${server.address().port}/${TOKEN}/`;
@@ -36,6 +39,7 @@ export async function startMock(options = {}, port = 0) {
   mock.grow = (shown) => {
     mock.shown = shown;
     mock.generation += 1;
+    mock.bodies.clear();
     for (const client of mock.clients) client.write(`data: ${JSON.stringify(change(mock))}\n\n`);
   };
   return mock;
@@ -58,8 +62,12 @@ async function serve(mock, request, response) {
     const answer = ANSWERS[name];
     if (!answer) throw new Problem(404, `unknown address api/${name}`);
     if (mock.options.errors && !["trace", "tracks", "names"].includes(name)) throw new Problem(500, "channel0_0: byte 4096: packet ends after 288 of 1056 bits");
-    // Integers beyond 53 bits, which JavaScript cannot hold as numbers.
-    const body = JSON.stringify(answer(mock, url.searchParams)).replaceAll(/"@integer:(-?\d+)"/g, "$1");
+    let body = mock.bodies.get(request.url);
+    if (body === undefined) {
+      // Integers beyond 53 bits, which JavaScript cannot hold as numbers.
+      body = JSON.stringify(answer(mock, url.searchParams)).replaceAll(/"@integer:(-?\d+)"/g, "$1");
+      if (SLOW.has(name)) mock.bodies.set(request.url, body);
+    }
     response.writeHead(200, { "Content-Type": "application/json" }).end(body);
   } catch (error) {
     const { status = 500, message, at, length, help } = error;
@@ -297,9 +305,13 @@ const ANSWERS = {
   longest(mock, parameters) {
     const [begin, end] = range(mock, parameters);
     const filter = filterOf(parameters);
-    const all = [...mock.trace.items].flatMap(([track, items]) => items.filter((item) => item.to > item.from && item.to >= begin && item.from <= end && filter(item)).map((item) => ({ ...item, track })));
-    const longest = all.sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, 100);
-    return { spans: longest.map(({ track, from, to, name }) => ({ name: NAMES[name], track, begin: absolute(mock, from), length: to - from, count: 1 })), complete: true };
+    const longest = [];
+    for (const span of mock.trace.longestSpans) {
+      if (span.item.to < begin || span.item.from > end || !filter(span.item)) continue;
+      if (longest.push(span) === 100) break;
+    }
+    const spans = longest.map(({ track, item: { from, to, name } }) => ({ name: NAMES[name], track, begin: absolute(mock, from), length: to - from, count: 1 }));
+    return { spans, complete: true };
   },
   waits: () => ({ waits: [] }),
   thread(mock, parameters) {
@@ -337,19 +349,24 @@ const ANSWERS = {
   stats(mock, parameters) {
     const [begin, end] = range(mock, parameters);
     const filter = filterOf(parameters);
-    const inside = mock.trace.rows.filter((row) => row.time >= begin && row.time <= end && filter(row.item));
-    const groups = grouped(inside);
+    const isInside = ({ time, item }) => time >= begin && time <= end && filter(item);
+    const inside = mock.trace.rows.filter(isInside);
+    const counts = new Map();
+    for (const { item } of inside) counts.set(item.name, (counts.get(item.name) ?? 0) + 1);
     const seconds = (end - begin) / 1e9;
-    const classes = [...groups].map(([name, all]) => ({ name: NAMES[name], count: all.length, perSecond: all.length / seconds })).sort((a, b) => b.count - a.count);
-    const spans = [...groups].flatMap(([name, all]) => {
-      const lengths = all.filter((row) => row.what === "begin").map((row) => row.item.to - row.item.from).sort((a, b) => a - b);
+    const classes = [...counts].map(([name, count]) => ({ name: NAMES[name], count, perSecond: count / seconds })).sort((a, b) => b.count - a.count);
+    const lengthsByName = new Map([...counts.keys()].map((name) => [name, []]));
+    for (const { item } of mock.trace.longestSpans) if (isInside({ time: item.from, item })) lengthsByName.get(item.name).push(item.to - item.from);
+    const spans = [...lengthsByName].flatMap(([name, lengths]) => {
       if (!lengths.length) return [];
-      const at = (part) => lengths[Math.min(lengths.length - 1, Math.floor(part * lengths.length))];
+      // The longest is the first.
+      const at = (part) => lengths[lengths.length - 1 - Math.min(lengths.length - 1, Math.floor(part * lengths.length))];
       const total = lengths.reduce((a, b) => a + b, 0);
-      return [{ name: NAMES[name], count: lengths.length, total, minimum: lengths[0], median: at(0.5), p90: at(0.9), p99: at(0.99), maximum: lengths.at(-1), lengths }];
+      return [{ name: NAMES[name], count: lengths.length, total, minimum: lengths.at(-1), median: at(0.5), p90: at(0.9), p99: at(0.99), maximum: lengths[0] }];
     });
-    const gaps = inside.slice(1).map((row, i) => ({ begin: absolute(mock, inside[i].time), length: row.time - inside[i].time })).sort((a, b) => b.length - a.length);
-    return { events: inside.length, command: "ichnos stats 'traces/demo trace' --latencies", classes, spans: spans.map(({ lengths, ...rest }) => rest), histogram: histogram(spans), gaps: gaps.slice(0, 10) };
+    const gaps = inside.slice(1).map((row, i) => ({ row: inside[i], length: row.time - inside[i].time }));
+    const largest = gaps.sort((a, b) => b.length - a.length).slice(0, 10).map(({ row, length }) => ({ begin: absolute(mock, row.time), length }));
+    return { events: inside.length, command: "ichnos stats 'traces/demo trace' --latencies", classes, spans, histogram: histogram([...lengthsByName.values()]), gaps: largest };
   },
   stacks(mock, parameters) {
     const [begin, end] = range(mock, parameters);
@@ -432,24 +449,17 @@ function threadOf(mock, parameters) {
   return track?.runsThreads ? byName(NAMES[Number(parameters.get("name"))]) : track;
 }
 
-/** Events by the number of their name. */
-function grouped(rows) {
-  const groups = new Map();
-  for (const row of rows) {
-    if (!groups.has(row.item.name)) groups.set(row.item.name, []);
-    groups.get(row.item.name).push(row);
-  }
-  return groups;
-}
-
-/** Lengths of all spans, as the server counts them. */
-function histogram(spans) {
-  if (!spans.length) return null;
-  const lengths = spans.flatMap((span) => span.lengths);
-  const longest = Math.max(...spans.map((span) => span.maximum));
+/** Counts of lengths, as the server counts them. In each group, the longest is the first. */
+function histogram(groups) {
+  const longest = Math.max(0, ...groups.map(([length = 0]) => length));
+  if (!longest) return null;
   const bounds = [];
   for (let bound = 1000; bound < longest * 2; bound *= 2) bounds.push(bound);
-  const counts = bounds.slice(0, -1).map((bound, i) => lengths.filter((length) => length >= bound && length < bounds[i + 1]).length);
+  const counts = Array(bounds.length - 1).fill(0);
+  for (const length of groups.flat()) {
+    const bin = Math.floor(Math.log2(length / 1000));
+    if (bin in counts) counts[bin] += 1;
+  }
   return { name: "span lengths", bounds, counts };
 }
 

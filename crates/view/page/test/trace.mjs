@@ -49,7 +49,7 @@ function nested(rand, items, begin, end, lane, depth) {
 
 /** Trace with `tracks` threads beside the usual ones, a second trace from `second` ns on, and what two processors ran. */
 export function makeTrace({ tracks: many = 0, empty = false, second = 0, scheduling = false } = {}) {
-  const trace = { origin: ORIGIN, length: LENGTH, tracks: [], items: new Map(), states: new Map(), counters: new Map(), rows: [] };
+  const trace = { origin: ORIGIN, length: LENGTH, tracks: [], items: new Map(), states: new Map(), counters: new Map(), rows: [], longestSpans: [] };
   if (empty) return trace;
   const rand = random(37);
   let id = 0;
@@ -153,6 +153,7 @@ function makeRows(trace) {
   rows.sort((a, b) => a.time - b.time || a.track - b.track || a.n - b.n);
   rows.forEach((row, i) => (row.index = i));
   trace.rows = rows;
+  trace.longestSpans = rows.filter((row) => row.what === "begin").sort((a, b) => b.item.to - b.item.from - (a.item.to - a.item.from));
 }
 
 /** Items of a track in a range, at most one a pixel and lane but for longer ones. */
