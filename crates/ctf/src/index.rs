@@ -422,7 +422,21 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooManyPackets>> PacketScan<'_, T> {
         } else {
             return None;
         };
-        self.next_packet(begin, self.data.len(), AcceptedOffsets::Sure(self.data.len()))
+        let content_end = entry.offset.saturating_add(entry.content().unwrap_or(u64::MAX).div_ceil(8));
+        let end = pending.end;
+        let at = self.next_packet(begin, self.data.len(), AcceptedOffsets::Sure(self.data.len()))?;
+        let is_begun = at as u64 >= content_end && self.is_empty_until(at, end);
+        (!is_begun).then_some(at)
+    }
+
+    /// Returns `true` if a packet has no event records and ends at an offset. A tracer that was killed there had begun the
+    /// packet in the padding of the last one, but had not ended the last one before it: nothing is lost.
+    fn is_empty_until(&self, at: usize, end: usize) -> bool {
+        let rest = self.data.get(at..end).unwrap_or_default();
+        let found = self.decoder.decode(rest, &self.slots, &mut Clocks::for_trace(self.decoder.class));
+        found.is_ok_and(|info| {
+            info.content == Some(info.begins[2].bit) && info.total == Some(8 * rest.len() as u64)
+        })
     }
 
     /// Returns `true` if packets seem to be missing between the pending and the next packet. Tracers lose packets too,

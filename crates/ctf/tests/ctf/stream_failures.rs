@@ -507,6 +507,44 @@ fn packets_without_a_magic_number() {
     assert_eq!(read(&lie.concat()), (6, 1));
 }
 
+/// A killed tracer had begun a packet in the padding of the last one, but had not ended the last one before it.
+#[test]
+fn a_begun_packet_in_the_padding_is_not_damage() {
+    let metadata = METADATA.replace("u64 packet_size;", "u64 content_size; u64 packet_size;");
+    let with_sizes = |mut bytes: Vec<u8>, total: usize| {
+        let [content, total] = [bytes.len() + 8, total].map(|size| (8 * size as u64).to_le_bytes());
+        bytes.splice(5..13, [content, total].concat());
+        bytes
+    };
+    let read = |packets: &[Vec<u8>]| {
+        let stream = packets.concat();
+        let trace = trace(metadata.as_bytes(), &[("stream", &stream)]);
+        let observed: Vec<MessageReport> =
+            trace.cursors(Window::default()).into_iter().flat_map(all).collect();
+        let events = observed.iter().filter(|observed| matches!(observed, MessageReport::Event(_))).count();
+        let damages = observed.iter().filter(|observed| matches!(observed, MessageReport::Damage(_))).count();
+        (events, damages + trace.damage().len())
+    };
+    let size = good(0, 0).len() + 8;
+    for before in [0, 2] {
+        let first: Vec<_> = (0..before).map(|n| with_sizes(good(0, n), size)).collect();
+        let last = with_sizes(good(0, before), size + 200);
+        let events = 3 * (before as usize + 1);
+        let begun =
+            |events: &[(u8, u64)], total| with_sizes(packet(0, before + 1, 9000, 9000, events), total);
+        let with_rest = |mut rest: Vec<u8>| {
+            rest.resize(200, 0);
+            read(&[&first[..], &[last.clone(), rest]].concat())
+        };
+        assert_eq!(with_rest(Vec::new()), (events, 0));
+        assert_eq!(with_rest(begun(&[], 200)), (events, 0));
+        // Other packets there show that the size of the last one is wrong.
+        let (found, damages) = with_rest(begun(&[], 150));
+        assert!(found == events && damages > 0, "{found} {damages}");
+        assert_eq!(with_rest(begun(&[(1, 9000)], 200)), (events + 1, 1));
+    }
+}
+
 /// Without sequence numbers, a size that leads to a packet may be right. If it is larger than all others, the packet is
 /// searched for others.
 #[test]
