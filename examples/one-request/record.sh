@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Records one request with four tracers: record.sh DOTNET DIR
+# Records one request with four tracers: record.sh DOTNET DIR [REQUESTS]
 # DOTNET is the directory of a .NET Core SDK 3.1. DIR must not exist. Needs gcc, lttng-tools, liblttng-ust-dev, python3,
 # zstd and Rust.
+# With REQUESTS, it records so many requests, and the kernel's scheduler (as root) instead of the printer.
 #
 # LTTng has a session daemon of its own, as in ../hello-lttng/record.sh. As root, the name of this machine is another one
 # while it is recorded.
@@ -54,7 +55,12 @@ export HOME=$scratch LTTNG_HOME=$scratch
 program stock "LTTNG_UST_REGISTER_TIMEOUT=10000 exec ${as[*]} $scratch/stock \"\$@\""
 program prices "cd $scratch/prices && COMPlus_EnableEventPipe=1 \
 COMPlus_EventPipeConfig=Shop-Prices:FFFFFFFFFFFFFFFF:5 exec $dotnet/dotnet $scratch/prices.dll \"\$@\""
-program printer "exec $examples/printer $directory/printer.log \"\$@\""
+requests=${3:-}
+if [ -n "$requests" ]; then
+	program printer "exit 0"
+else
+	program printer "exec $examples/printer $directory/printer.log \"\$@\""
+fi
 
 "${as[@]}" lttng-sessiond --no-kernel >"$scratch/daemon.log" 2>&1 &
 daemon=$!
@@ -68,10 +74,25 @@ run enable-channel --userspace --subbuf-size=4K --num-subbuf=2 chan
 run enable-event --userspace --channel=chan 'stock:*'
 run add-context --userspace --channel=chan --type=vpid --type=vtid --type=procname
 run start
-"$examples/one_request" "$directory/shop.reports" "$scratch/run-stock" "$scratch/run-prices" "$scratch/run-printer"
+programs=("$scratch/run-stock" "$scratch/run-prices" "$scratch/run-printer")
+if [ -n "$requests" ]; then
+	cat >"$scratch/requests" <<'END'
+for request in $(seq "$1"); do "$2" "$3/shop-$request.reports" "$4" "$5" "$6" || exit; done
+END
+	python3 "$here/kernel.py" "$directory/kernel.jsonl" \
+		sh "$scratch/requests" "$requests" "$examples/one_request" "$directory" "${programs[@]}"
+else
+	"$examples/one_request" "$directory/shop.reports" "${programs[@]}"
+fi
 run stop
 run destroy
 cp -r --no-preserve=mode,ownership "$scratch/trace" "$directory/stock"
+if [ -n "$requests" ]; then
+	cp "$scratch"/prices/*.nettrace "$directory"
+	chmod 644 "$directory"/*.nettrace
+	tar -C "$directory" --sort=name --owner=0 --group=0 --numeric-owner -cf - . | zstd -q -19 -o "$directory.tar.zst"
+	exit
+fi
 zstd -q -19 "$scratch"/prices/*.nettrace -o "$directory/prices.nettrace.zst"
 
 # The clock of log records counts from when the machine was started.

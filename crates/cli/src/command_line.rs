@@ -23,7 +23,7 @@ use crate::output::{self, safe};
 /// For errors that clap does not find: options from other programs, and options that do not apply.
 pub(crate) fn parse() -> Result<LowArgs, Failure> {
     let mut command = LowArgs::command();
-    let words: Vec<OsString> = std::env::args_os().collect();
+    let words: Vec<OsString> = mark_queries(std::env::args_os().collect());
     let topic = match words.get(1..) {
         Some([help, topic]) if help == "help" => match topic.to_str() {
             Some("limits") => Some(limits::help()),
@@ -58,6 +58,19 @@ pub(crate) fn parse() -> Result<LowArgs, Failure> {
             std::process::exit(Exit::Success as i32)
         }
     }
+}
+
+/// Puts a space before an SQL query that begins with a comment, because it is no option.
+fn mark_queries(mut words: Vec<OsString>) -> Vec<OsString> {
+    let is_query = |word: &OsString| {
+        let name = word.to_str().and_then(|word| word.strip_prefix("--")?.split('=').next());
+        name.is_some_and(|name| name.contains(char::is_whitespace))
+    };
+    let arguments = words.iter_mut().skip_while(|word| **word != "sql");
+    for query in arguments.filter(|word| is_query(word)) {
+        *query = [OsStr::new(" "), query.as_os_str()].into_iter().collect();
+    }
+    words
 }
 
 /// Replaces the verb `record` by `convert` if an input is not a process, because `convert` keeps all other live inputs.

@@ -8,16 +8,22 @@ use crate::duckdb::{CallArguments, Parameter};
 use crate::paths;
 
 /// Named parameters of functions about all events.
-pub(crate) const OPENING: &[Parameter] = &[c"map", c"clock_offset"];
+pub(crate) const OPENING: &[Parameter] = &[c"map", c"clock_offset", c"assume_correlated"];
 
 /// Named parameters of functions about selected events.
-pub(crate) const SELECTING: &[Parameter] = &[c"event", c"filter", c"begin", c"end", c"map", c"clock_offset"];
+pub(crate) const SELECTING: &[Parameter] =
+    &[c"event", c"filter", c"begin", c"end", c"map", c"clock_offset", c"assume_correlated"];
+
+/// Named parameters of functions that return events.
+pub(crate) const READING: &[Parameter] =
+    &[c"event", c"filter", c"begin", c"end", c"map", c"clock_offset", c"assume_correlated", c"timestamps"];
 
 /// Returns the arguments that say how the traces are opened.
 pub(crate) fn opening(arguments: &CallArguments) -> Result<QueryTexts, String> {
     let mut texts = QueryTexts::new(paths::expand(&arguments.first_texts()?)?);
     texts.maps = arguments.texts("map")?.into_iter().map(PathBuf::from).collect();
     texts.offsets = arguments.texts("clock_offset")?;
+    texts.assume_correlated = arguments.flag("assume_correlated")?;
     Ok(texts)
 }
 

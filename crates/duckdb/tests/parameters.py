@@ -36,6 +36,20 @@ assert one(begin % (lttng, ", clock_offset := '-1ns'"))[0] == one(begin % (lttng
 assert "no path matches `nothing`" in error("FROM trace_spans('%s', clock_offset := 'nothing=+1s')" % lttng)
 assert "is not a time" in error("FROM trace_losses('%s', clock_offset := 'soon')" % lttng)
 
+# Unrelated clocks are an error, as for the command. The tables of data streams and classes have no timeline.
+unrelated = examples + "one-request/trace"
+for function in ("read_trace", "trace_events", "trace_spans", "trace_tasks", "trace_edges"):
+    found = error("FROM %s('%s')" % (function, unrelated))
+    assert "unrelated origins" in found and "`assume_correlated`" in found, (function, found)
+    assert one("SELECT count(*) FROM %s('%s', assume_correlated := true)" % (function, unrelated))[0] > 0, function
+assert one("SELECT count(*) FROM trace_info('%s')" % unrelated)[0] > 3
+assert one("SELECT sum(events) FROM trace_classes('%s')" % unrelated) == one("SELECT count(*) FROM read_trace('%s', assume_correlated := true)" % unrelated)
+assert "expected true or false" in error("FROM read_trace('%s', assume_correlated := 'yes')" % unrelated)
+for function in ("read_trace", "trace_events", "trace_spans"):
+    found = error("FROM %s('%s', begin := '+2s', \"end\" := '+1s')" % (function, lttng))
+    assert "is after the end time" in found, found
+assert "the path of a trace is empty" in error("FROM read_trace('')")
+
 with tempfile.TemporaryDirectory() as directory:
     path = os.path.join(directory, "map.toml")
 

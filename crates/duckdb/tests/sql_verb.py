@@ -59,15 +59,25 @@ for program, path in programs.items():
     values = "SELECT true AS t, [1, NULL] AS l, TIMESTAMP_NS '2026-11-30 01:02:03.123456789' AS n"
     expected = 't,l,n\ntrue,"[1, NULL]",2026-11-30 01:02:03.123456789\n'
     assert answer(path, "--format=csv", fxt, values) == expected, answer(path, "--format=csv", fxt, values)
+    assert answer(path, "--format=csv", fxt, "SELECT NULL AS n, 'NULL' AS t") == "n,t\n,NULL\n"
     # Two answers in a file: the second one follows the first one.
     assert answer(path, "--format=csv", fxt, "SELECT 1 AS a; SELECT 2 AS b") == "a\n1\nb\n2\n"
     for form in ["csv", "markdown", "json"]:
         shown = on_terminal(path, "--format=" + form, fxt, "SELECT 'a' || chr(27) || '[2J' AS e")
         assert b"\x1b" not in shown and b"[2J" in shown, (form, shown)
+    # A query can begin with a comment.
+    assert answer(path, "--format=csv", fxt, "-- one\nSELECT 1 AS a -- two") == "a\n1\n"
+    assert "1" in answer(path, fxt, "-- one\nSELECT 1 AS a")
     # The macros of the views take a list of paths.
     assert "2" in answer(path, "--format=csv", lttng, fxt, "SELECT count(*) FROM event_counts")
     failed = run(path, fxt, "SELECT nothing FROM trace")
     assert failed.returncode == 2 and b"nothing" in failed.stderr and b"Traceback" not in failed.stderr, failed
     failed = run(path, "/nonexistent/trace", "SELECT * FROM trace")
     assert failed.returncode == 2 and b"/nonexistent/trace" in failed.stderr, failed
+# The last question of docs/sql.md has the answer that is printed there.
+with open(os.path.join(examples, "../docs/sql.md")) as page:
+    question, answered = page.read().rsplit("```sql\n", 1)[1].split("```\n", 1)
+table = "".join(line for line in answered.splitlines(True) if line.startswith("|"))
+found = answer("/nonexistent", "--format=markdown", examples + "one-request/waits.tar.zst", question)
+assert found == table and found.count("\n") == 6, found
 print("sql_verb.py: %s" % ", ".join(programs))

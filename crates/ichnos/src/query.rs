@@ -31,6 +31,6 @@ pub use error::QueryError;
 pub use event_map::{EventMap, SHORT_MEANINGS};
 pub use patterns::Patterns;
 pub use time::{Offset, TimePoint};
-pub use time_bounds::{TimeBounds, end, intersection, start};
+pub use time_bounds::{TimeBounds, end, intersection, start, window_between};
 pub use toml_text::{TomlText, TomlValue};
 pub use trace_query::{QueryTexts, StreamPart, TraceQuery, path_offsets};

@@ -35,7 +35,7 @@ impl EventOrder {
     ) -> Result<EventScan, CallFailure> {
         let scan = EventScan::new(query, columns.into_iter().map(Some).collect(), options)?;
         Ok(match self {
-            Self::Time => scan.by_time()?,
+            Self::Time => scan.by_time(),
             Self::Stream => scan,
         })
     }

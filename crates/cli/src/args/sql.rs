@@ -49,6 +49,9 @@ pub(crate) struct SqlArgs {
     /// Can be repeated.
     #[arg(long, value_name = "PATH=TIME", allow_hyphen_values = true, help_heading = "Reading")]
     pub(crate) offset: Vec<String>,
+    /// Put all clocks on one timeline, as if all counted from the Unix epoch
+    #[arg(long, help_heading = "Reading")]
+    pub(crate) assume_correlated: bool,
     /// Assign roles to events with the rules in FILE; see `ichnos help map`
     ///
     /// Can be repeated.

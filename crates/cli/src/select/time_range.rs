@@ -1,8 +1,8 @@
 //! Selected time range.
 
 use ichnos::Session;
-use ichnos::export::text::seconds;
 use ichnos::model::Window;
+use ichnos::query::window_between;
 
 use crate::args::time::TimePoint;
 use crate::exit::Failure;
@@ -44,15 +44,6 @@ impl TimeRange {
                 .map_err(|error| Failure::new(format!("the time of {name} cannot be used: {error}")))
         };
         let (begin, end) = (resolve(self.begin, "--begin")?, resolve(self.end, "--end")?);
-        if let (Some(begin), Some(end)) = (begin, end)
-            && begin > end
-        {
-            return Err(Failure::new(format!(
-                "the begin time ({}) is after the end time ({})",
-                seconds(begin),
-                seconds(end)
-            )));
-        }
-        Ok(Window { begin, end })
+        window_between(begin, end).map_err(Failure::new)
     }
 }

@@ -2,21 +2,28 @@
 #![cfg(unix)]
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::support::{Directory, Run, command, text};
 
-/// Runs `ichnos sql` with programs of a directory only.
-fn sql(programs: &Path, extension: Option<&Path>, arguments: &[&str]) -> Run {
+/// Returns `ichnos sql` with programs of a directory only.
+fn sql_command(programs: &Path, extension: Option<&Path>, arguments: &[&str]) -> Command {
     let mut command = command();
     command.arg("sql").args(arguments).env("PATH", programs).env("ICHNOS_PYTHON", programs.join("python"));
     match extension {
         Some(extension) => command.env("ICHNOS_DUCKDB_EXTENSION", extension),
         None => command.env_remove("ICHNOS_DUCKDB_EXTENSION"),
     };
-    let output = command.stdin(Stdio::null()).output().unwrap();
+    command.stdin(Stdio::null());
+    command
+}
+
+fn sql(programs: &Path, extension: Option<&Path>, arguments: &[&str]) -> Run {
+    let output = sql_command(programs, extension, arguments).output().unwrap();
     Run {
         code: output.status.code().unwrap_or(-1),
         out: String::from_utf8(output.stdout).unwrap(),
@@ -40,7 +47,9 @@ fn duckdb_gets_the_statements_and_the_query() {
         .expect(0, &[]);
     let opened = "CREATE OR REPLACE TEMP VIEW trace AS FROM read_trace(['a trace', 'b']);\n";
     assert!(
-        run.out.starts_with(&format!("<-unsigned>\n<-csv>\n<-cmd>\n<{load}{opened}-- Questions")),
+        run.out.starts_with(&format!(
+            "<-unsigned>\n<-csv>\n<-nullvalue>\n<>\n<-cmd>\n<{load}{opened}-- Questions"
+        )),
         "{}",
         run.out
     );
@@ -56,11 +65,19 @@ fn duckdb_gets_the_statements_and_the_query() {
         "TEMP VIEW losses AS FROM trace_losses(['a']);",
         "TEMP MACRO slowest_spans(",
     ]);
+    // A query can begin with a comment.
+    let run = sql(&directory, Some(&extension), &["a", "-- all = 1\nFROM info", "-q"]).expect(0, &[]);
+    assert!(
+        run.out.ends_with("VIEW info AS FROM trace_info(['a']);\n>\n<-c>\n< -- all = 1\nFROM info>\n"),
+        "{}",
+        run.out
+    );
     let selecting =
         ["a", "FROM spans", "--event", "x*", "--event=y", "--filter=f == 'z'", "--begin=-1s", "--map=m"];
-    let run = sql(&directory, Some(&extension), &[&selecting[..], &["--offset=a=+1s", "--dry-run"]].concat());
+    let opening = ["--offset=a=+1s", "--assume-correlated", "--dry-run"];
+    let run = sql(&directory, Some(&extension), &[&selecting[..], &opening].concat());
     let spans = "trace_spans(['a'], event := ['x*', 'y'], filter := 'f == ''z''', begin := '-1s', map := ['m'], \
-        clock_offset := ['a=+1s']);\n";
+        clock_offset := ['a=+1s'], assume_correlated := true);\n";
     assert_eq!(run.expect(0, &[]).out, format!("{load}CREATE OR REPLACE TEMP VIEW spans AS FROM {spans}"));
 }
 
@@ -87,10 +104,33 @@ fn failures_say_what_is_missing() {
         &directory.join("python"),
         "test \"$2\" = 'import duckdb' || printf '<%s>\\n' \"$3\" \"$4\" \"$5\"",
     );
+    // A file that nobody may execute is no program.
+    fs::write(directory.join("duckdb"), "").unwrap();
     let run = sql(&directory, Some(&extension), &["a", "FROM info", "--format=jsonlines"]).expect(0, &[]);
     run.prints(&["FROM trace_info(['a']);\n>\n<FROM info>\n<jsonlines>\n"]);
     sql(&directory, Some(&extension), &["a"]).expect(2, &["there is no query", "no `duckdb` on PATH"]);
     script(&directory.join("duckdb"), "echo 'Parser Error' >&2; exit 1");
     let run = sql(&directory, Some(&extension), &["a", "FORM trace"]).expect(2, &["Parser Error"]);
     assert_eq!(run.err, "Parser Error\n");
+}
+
+/// DuckDB looks for Ctrl-C only between rows. `ichnos sql` does not wait for that.
+#[test]
+fn ctrl_c_ends_a_query_without_rows() {
+    let directory = Directory::new("sql-interrupted");
+    let extension = directory.join("e.duckdb_extension");
+    fs::write(&extension, "").unwrap();
+    script(&directory.join("duckdb"), "trap '' INT\necho waiting >&2\nexec /bin/sleep 60");
+    for format in ["box", "csv"] {
+        let arguments = ["a", "FROM trace", "--format", format];
+        let mut command = sql_command(&directory, Some(&extension), &arguments);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        let began = Instant::now();
+        let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        assert!(kill.success() && line == "waiting\n", "{line}");
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        assert!(began.elapsed() < Duration::from_secs(10));
+    }
 }

@@ -40,6 +40,16 @@ impl CallArguments {
         value.texts().map_err(|()| format!("{name}: expected a text, or a list of texts"))
     }
 
+    /// Returns a named argument as a truth value, which is false without the argument.
+    pub(crate) fn flag(&self, name: &str) -> Result<bool, String> {
+        let Some(value) = self.named(name) else { return Ok(false) };
+        if value.type_id() != ffi::DUCKDB_TYPE_DUCKDB_TYPE_BOOLEAN {
+            return Err(format!("{name}: expected true or false"));
+        }
+        // SAFETY: the value is a truth value.
+        Ok(unsafe { ffi::duckdb_get_bool(value.0) })
+    }
+
     /// Returns the first argument as a list of texts.
     pub(crate) fn first_texts(&self) -> Result<Vec<String>, String> {
         let expected = || "expected a path, or a list of paths".to_owned();

@@ -44,7 +44,7 @@ pub(crate) trait TableFunction: 'static {
     ) -> Result<usize, String>;
 }
 
-/// Named parameter, which takes a text or a list of texts.
+/// Named parameter.
 pub(crate) type Parameter = &'static CStr;
 
 /// Result of binding a call.

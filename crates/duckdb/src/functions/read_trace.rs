@@ -13,7 +13,7 @@ use crate::arrow_type::column_type;
 use crate::column_cache::KnownColumns;
 use crate::duckdb::{Bound, CallArguments, Chunk, Parameter, TableFunction};
 use crate::event_rows::EventThread;
-use crate::query_texts;
+use crate::query_texts::{self, READING};
 
 /// Function that returns events.
 pub(crate) trait EventFunction: 'static {
@@ -58,8 +58,7 @@ pub(crate) struct Call {
 
 impl<F: EventFunction> TableFunction for EventTable<F> {
     const NAME: &'static CStr = F::NAME;
-    const PARAMETERS: &'static [Parameter] =
-        &[c"event", c"filter", c"begin", c"end", c"map", c"clock_offset", c"timestamps"];
+    const PARAMETERS: &'static [Parameter] = READING;
     type Call = Call;
     type Scan = EventScan;
     type Thread = EventThread;

@@ -6,6 +6,10 @@ use ichnos_filter::FilterError;
 
 use crate::{OpenError, RefusedTrace};
 
+/// Help for clocks that are not related.
+const UNRELATED_CLOCKS: &str =
+    "read the traces one by one, give clock offsets, or force one timeline with `assume_correlated`";
+
 /// Maximum number of problems in an error.
 const SHOWN: usize = 20;
 
@@ -89,6 +93,7 @@ impl From<OpenError> for QueryError {
                 let path = text.split_once(": ").map(|(path, _)| path.to_owned());
                 Self { path, ..Self::new(text) }
             }
+            OpenError::Uncorrelated(_) => Self::new(text).help(UNRELATED_CLOCKS),
             _ => Self::new(text),
         }
     }

@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::ops::ControlFlow;
 
+use ichnos_export::text::seconds;
 use ichnos_model::Window;
 use ichnos_model::event::EventCounts;
 
@@ -69,6 +70,19 @@ pub fn end(session: &Session) -> Option<i128> {
         }
     }
     end
+}
+
+/// Returns the window between two times.
+///
+/// # Errors
+/// If the first one is later.
+pub fn window_between(begin: Option<i128>, end: Option<i128>) -> Result<Window, String> {
+    match begin.zip(end).filter(|(begin, end)| begin > end) {
+        Some((begin, end)) => {
+            Err(format!("the begin time ({}) is after the end time ({})", seconds(begin), seconds(end)))
+        }
+        None => Ok(Window { begin, end }),
+    }
 }
 
 /// Returns the intersection of two windows.

@@ -12,7 +12,7 @@ use ichnos_model::running_thread::{self, RunningParts};
 use ichnos_model::{Cursor as _, DataStream, OpenedTrace, Window};
 
 use super::time::{Offset, clock_offset_from};
-use super::{EventMap, Patterns, QueryError, TimeBounds, TimePoint, intersection};
+use super::{EventMap, Patterns, QueryError, TimeBounds, TimePoint, intersection, window_between};
 use crate::{ClockOffset, OpenOptions, Selection, Session};
 
 /// Names in an expression that need the running thread.
@@ -108,6 +108,9 @@ impl QueryTexts {
             ..OpenOptions::default()
         };
         options.read.class_map = map.map(|map| map.class_map());
+        if self.paths.iter().any(|path| path.as_os_str().is_empty()) {
+            return Err(QueryError::new("the path of a trace is empty"));
+        }
         for text in &self.offsets {
             self.add_offset(text, &mut options)?;
         }
@@ -219,7 +222,8 @@ impl TraceQuery {
         let at = |point: Option<TimePoint>, name: &str| {
             point.map(resolve).transpose().map_err(|error| QueryError::new(format!("{name}: {error}")))
         };
-        let mut window = Window { begin: at(begin, "begin")?, end: at(end, "end")? };
+        let window = window_between(at(begin, "begin")?, at(end, "end")?);
+        let mut window = window.map_err(QueryError::new)?;
         let mut selection = Selection::default();
         if let Some(events) = events {
             selection = selection.events(move |name| events.matches(name));
@@ -325,6 +329,15 @@ impl TraceQuery {
             cursor.exclude(excluded);
         }
         Some(cursor)
+    }
+
+    /// Checks that the selected data streams have one timeline. Otherwise their times cannot be in one table.
+    ///
+    /// # Errors
+    /// If clocks are not correlated: see [`Session::reader`].
+    pub fn check_clocks(&self) -> Result<(), QueryError> {
+        self.selection.reader(&self.session, self.window)?;
+        Ok(())
     }
 
     /// Returns the messages of all data streams, merged by time, without some events that are not selected.

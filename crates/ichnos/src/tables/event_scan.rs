@@ -136,12 +136,13 @@ impl EventScan {
     /// Starts a run that returns some columns. `None` is a column whose values do not matter.
     ///
     /// # Errors
-    /// If the traces cannot be opened again.
+    /// If clocks are not correlated, or the traces cannot be opened again.
     pub fn new(
         query: &Arc<TraceQuery>,
         columns: Vec<Option<EventColumn>>,
         options: &TableOptions,
     ) -> Result<Self, QueryError> {
+        query.check_clocks()?;
         let fields = columns.iter().flatten().filter_map(|column| match column {
             EventColumn::Field(column) => Some(column),
             _ => None,
@@ -157,12 +158,9 @@ impl EventScan {
     }
 
     /// Makes one reader return all events, sorted by time.
-    ///
-    /// # Errors
-    /// If clocks are not correlated.
-    pub fn by_time(self) -> Result<Self, QueryError> {
-        self.query.merged()?;
-        Ok(Self { units: vec![ScanUnit::All], ..self })
+    #[must_use]
+    pub fn by_time(self) -> Self {
+        Self { units: vec![ScanUnit::All], ..self }
     }
 
     /// Returns the number of readers that can read at once.
@@ -281,7 +279,7 @@ impl EventReader {
         while let Some(unit) = scan.units.get(scan.next.fetch_add(1, Ordering::Relaxed)) {
             self.path = Arc::default();
             self.cursor = match unit {
-                // It was possible before.
+                // The clocks were checked before.
                 ScanUnit::All => scan.query.merged().ok(),
                 ScanUnit::Stream { trace, stream, packets } => {
                     let opened = scan.query.session().traces().get(*trace);

@@ -116,6 +116,15 @@ mod render;
     feature = "xtrace"
 ))]
 mod shown_names;
+#[cfg(all(
+    feature = "arrow",
+    feature = "ctf",
+    feature = "fxt",
+    feature = "jsonl",
+    feature = "nettrace",
+    feature = "xtrace"
+))]
+mod span_rows;
 #[cfg(feature = "ctf")]
 mod sweeps;
 #[cfg(all(feature = "arrow", feature = "ctf", feature = "fxt"))]

@@ -42,10 +42,33 @@ fn wrong_texts_are_errors_that_name_the_parameter() {
         (with(|texts| texts.offsets = vec!["x=+1s".to_owned()]), "clock offset: no path matches `x`"),
         (with(|texts| texts.offsets = vec!["soon".to_owned()]), "clock offset: `soon` is not a time"),
         (with(|texts| texts.maps = vec!["/nonexistent.toml".into()]), "/nonexistent.toml: cannot be read"),
+        (
+            with(|texts| (texts.begin, texts.end) = (Some("2".to_owned()), Some("1".to_owned()))),
+            "the begin time (2.000000000) is after the end time (1.000000000)",
+        ),
         (error(QueryTexts::new([PathBuf::from("/nonexistent")])), "/nonexistent"),
+        (error(QueryTexts::new([PathBuf::new()])), "the path of a trace is empty"),
     ] {
         assert!(found.starts_with(expected), "{found}\nexpected: {expected}");
     }
+}
+
+/// Times of unrelated clocks are not in one table, as in a dataset that the command writes.
+#[test]
+fn unrelated_clocks_need_permission() {
+    let mut texts = QueryTexts::new(["hello-lttng/trace", "hello-fxt/frames.fxt"].map(example));
+    let scan = |texts: &QueryTexts| {
+        let query = TraceQuery::open(texts.clone(), RunningParts::Nothing).unwrap();
+        EventScan::new(&Arc::new(query), Vec::new(), &TableOptions::default()).map(drop)
+    };
+    let refused = scan(&texts).unwrap_err().to_string();
+    let spans = TraceTable::Spans.open(texts.clone()).unwrap();
+    let of_spans = TraceRows::new(Arc::new(spans), TraceTable::Spans).unwrap_err().to_string();
+    assert_eq!(refused, of_spans);
+    assert!(refused.contains("unrelated origins") && refused.contains("`assume_correlated`"), "{refused}");
+    texts.events = vec!["nothing".to_owned()];
+    texts.assume_correlated = true;
+    scan(&texts).unwrap();
 }
 
 /// Reads all events, and returns their times.
@@ -96,7 +119,7 @@ fn a_scan_by_time_is_sorted_and_can_be_ended() {
     let columns = shared_columns(&query, &options).unwrap();
     let wanted = columns.iter().filter(|column| ["ts", "trace"].contains(&column.name())).cloned().map(Some);
     let wanted: Vec<_> = wanted.collect();
-    let scan = || EventScan::new(&query, wanted.clone(), &options).unwrap().by_time().unwrap();
+    let scan = || EventScan::new(&query, wanted.clone(), &options).unwrap().by_time();
     let whole = scan();
     let mut reader = EventReader::new(&whole);
     let (mut found, mut blocks) = (Vec::new(), 0);

@@ -40,6 +40,9 @@ impl Selected {
         let maps: Vec<&str> = args.map.iter().map(|path| text_of(path)).collect::<Result<_, _>>()?;
         add_list(&mut reading, "map", maps.into_iter());
         add_list(&mut reading, "clock_offset", args.offset.iter().map(String::as_str));
+        if args.assume_correlated {
+            reading.push_str(", assume_correlated := true");
+        }
         add_list(&mut selecting, "event", args.event.iter().map(String::as_str));
         for (name, text) in [("filter", &args.filter), ("begin", &args.begin), ("\"end\"", &args.end)] {
             if let Some(text) = text {
