@@ -73,7 +73,7 @@ pub(crate) fn convert<'py>(
     })?;
     // All classes are known now. The output is complete.
     if let Err(error) = query.review() {
-        let message = CString::new(lines(&error.to_string()).replace('\0', "")).unwrap_or_default();
+        let message = CString::new(lines(&error.message).replace('\0', "")).unwrap_or_default();
         PyErr::warn(py, &py.get_type::<PyUserWarning>(), &message, 1)?;
     }
     describe(py, &report)

@@ -178,12 +178,12 @@ def errors():
         raises(lambda: ichnos.convert(FXT, output, to="jsonl", options={"a": {}}, force=True), "options: ", of=TypeError)
         raises(lambda: ichnos.convert(trace, output, offset=1, force=True), "belong to paths")
         # A Trace has its times and meanings.
-        images = sum(1 for _ in trace.events(event="LoadImage"))
+        wakeups = sum(1 for _ in trace.events(event="thread_wakeup"))
         moved = ichnos.open(FXT, offset="+1s")
-        assert ichnos.convert(moved, output, event="LoadImage", force=True)["events"] == images
+        assert ichnos.convert(moved, output, event="thread_wakeup", force=True)["events"] == wakeups
         found = [e.ts for e in ichnos.open(output).events()]
-        assert found == [e.ts + 10**9 for e in trace.events(event="LoadImage")]
-        ichnos.convert([FXT], output, event="LoadImage", force=True, offset={pathlib.Path(FXT): 10**9})
+        assert found == [e.ts + 10**9 for e in trace.events(event="thread_wakeup")]
+        ichnos.convert([FXT], output, event="thread_wakeup", force=True, offset={pathlib.Path(FXT): 10**9})
         assert [e.ts for e in ichnos.open(output).events()] == found
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -192,9 +192,9 @@ def errors():
         dataset = os.path.join(directory, "events")
         ichnos.convert(moved, dataset, to="parquet", options={"u64-type": "decimal"})
         raises(lambda: ichnos.convert(moved, dataset, to="parquet", options={"timestamps": 7}, force=True), "options: ", "`7`")
-        assert polars.read_parquet(dataset + "/event=LoadImage/*.parquet").height == images
+        assert polars.read_parquet(dataset + "/event=thread_wakeup/*.parquet").height == wakeups
         ichnos.convert(moved, dataset, to="parquet", force=True, options=types.MappingProxyType({"fields": ["ts", "event"]}))
-        assert polars.read_parquet(dataset + "/event=LoadImage/*.parquet").columns == ["ts", "event"]
+        assert polars.read_parquet(dataset + "/event=thread_wakeup/*.parquet").columns == ["ts", "event"]
         ichnos.convert(LTTNG, dataset, to="parquet", options={"timestamps": "nanos"}, force=True)
         assert polars.scan_parquet(dataset + "/event=*/*.parquet", missing_columns="insert", extra_columns="ignore").collect().height == sum(1 for _ in ichnos.open(LTTNG).events())
 
