@@ -181,6 +181,9 @@ impl<'c> Compiler<'c> {
         if found.is_empty() && !rest.is_empty() {
             found = self.class.find(Scope::with_prefix(first), rest);
         }
+        if found.is_empty() && !path.is_property {
+            found = self.names_of(path);
+        }
         let found = if found.is_empty() {
             let alias =
                 property::alias(path).filter(|alias| path.is_property || self.aliases.contains(alias));
@@ -195,13 +198,41 @@ impl<'c> Compiler<'c> {
         found
     }
 
+    /// Returns the field that `FIELD.label` or `FIELD.flags` is a column of in tables: its names are its values here.
+    fn names_of(&self, path: &NamePath) -> Vec<TypedFields> {
+        let Some((NameStep::Member(last), steps @ [NameStep::Member(first), rest @ ..])) =
+            path.steps.split_last()
+        else {
+            return Vec::new();
+        };
+        let has_names = |kind: &ValueType| match last.as_str() {
+            "label" => matches!(kind, ValueType::Enumeration(_)),
+            "flags" => matches!(kind, ValueType::BitMap(_)),
+            _ => false,
+        };
+        let mut found = self.class.find(&Scope::SEARCHED, steps);
+        if found.is_empty() && !rest.is_empty() {
+            found = self.class.find(Scope::with_prefix(first), rest);
+        }
+        found.retain(|found| has_names(&found.kind));
+        found
+    }
+
     /// Returns the values of a property.
     fn property(&mut self, property: PropertyValues) -> Vec<Typed> {
         match property {
             PropertyValues::Value(value) => vec![value],
             PropertyValues::Meaning { meaning, is_id, otherwise } => {
                 let found = self.meaning(meaning, is_id);
-                if found.is_empty() { otherwise.into_iter().collect() } else { found }
+                if !found.is_empty() {
+                    return found;
+                }
+                // As in other outputs, events without their own processor use their packet's processor.
+                let steps = [NameStep::Member("cpu_id".to_owned())];
+                match meaning {
+                    Meaning::Processor => self.fields(self.class.find(&[Scope::PacketContext], &steps)),
+                    _ => otherwise.into_iter().collect(),
+                }
             }
             PropertyValues::Severity(scale) => {
                 let numbers = self.meaning(Meaning::Severity, false).into_iter();

@@ -22,14 +22,15 @@ pub(super) struct PropertyAlias {
     pub(super) property: &'static str,
 }
 
-/// Property names in Perfetto, trace-cmd and bpftrace. They are used if no event has a field with the name and the
+/// Property names in Perfetto, trace-cmd, bpftrace and tables. They are used if no event has a field with the name and the
 /// trace contains the property. While further classes can be discovered, each class without the field uses them.
-pub(super) const ALIASES: [PropertyAlias; 5] = [
+pub(super) const ALIASES: [PropertyAlias; 6] = [
     PropertyAlias { name: "name", property: "event" },
     PropertyAlias { name: "ts", property: "time" },
     PropertyAlias { name: "pid", property: "process" },
     PropertyAlias { name: "tid", property: "thread" },
     PropertyAlias { name: "comm", property: "process_name" },
+    PropertyAlias { name: "operation", property: "operation_id" },
 ];
 
 /// Returns the property with this name in another tool.

@@ -324,6 +324,11 @@ fn labels() {
         ("prev_state =~ \"^R\"", "1.. .. ..."),
         ("prev_state >= 1", ".11 .. ..."),
         ("prev_state in [0, \"ODD\"]", "11. .. ..."),
+        // Columns of tables.
+        ("prev_state.label == \"ODD\"", ".1. .. ..."),
+        ("payload.prev_state.label in [\"RUNNING\"]", "1.. .. ..."),
+        ("\"READ\" in flags.flags", "... .. .1."),
+        ("any.label == \"SLEEPING\"", "... .. ..1"),
     ]);
 }
 

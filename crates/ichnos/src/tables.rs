@@ -32,6 +32,7 @@ mod task_rows;
 mod trace_rows;
 mod trace_table;
 
+pub use class_rows::find_classes;
 pub use event_columns::{ColumnShape, EventColumn, FoundClasses, UnionColumn, all_columns, shared_columns};
 pub use event_scan::{BlockPart, EventReader, EventScan, ReadBlock, ReadRows};
 pub use trace_rows::TraceRows;

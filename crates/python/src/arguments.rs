@@ -1,11 +1,12 @@
 //! Arguments of calls from Python.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use ichnos::query::QueryTexts;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyString};
+use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyMapping, PyString};
 
 use crate::failure::CallFailure;
 
@@ -13,26 +14,27 @@ use crate::failure::CallFailure;
 const UNIX_DAY: i128 = 719_163;
 
 /// Returns a path, or all paths of a list.
-pub(crate) fn paths(value: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
+fn paths(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<PathBuf>> {
+    let wrong = |found: &Bound<'_, PyAny>| expected(name, "a path or a list of paths", found);
     let paths = match value.extract::<PathBuf>() {
         Ok(path) => vec![path],
+        // Items of bytes are numbers.
+        Err(_) if value.is_instance_of::<PyBytes>() => return Err(wrong(value)),
         Err(_) => {
-            let several =
-                value.try_iter().map_err(|_| expected("paths", "a path or a list of paths", value))?;
-            several
-                .map(|path| {
-                    let path = path?;
-                    path.extract::<PathBuf>()
-                        .map_err(|_| expected("paths", "a path or a list of paths", &path))
-                })
-                .collect::<PyResult<Vec<_>>>()?
+            let several = value.try_iter().map_err(|_| wrong(value))?;
+            let path = |path: PyResult<Bound<'_, PyAny>>| {
+                let path = path?;
+                path.extract::<PathBuf>().map_err(|_| wrong(&path))
+            };
+            several.map(path).collect::<PyResult<Vec<_>>>()?
         }
     };
     if paths.is_empty() {
-        return Err(CallFailure::new("expected at least one path").into());
+        return Err(CallFailure::new(format!("{name}: expected at least one path")).into());
     }
     if paths.iter().any(|path| path == Path::new("-")) {
-        return Err(CallFailure::new("standard input cannot be read from Python: name a file").into());
+        let message = format!("{name}: standard input cannot be read from Python: name a file");
+        return Err(CallFailure::new(message).into());
     }
     Ok(paths)
 }
@@ -51,6 +53,44 @@ pub(crate) fn texts(value: Option<&Bound<'_, PyAny>>, name: &str) -> PyResult<Ve
             text.extract::<String>().map_err(|_| expected(name, wanted, &text))
         })
         .collect()
+}
+
+/// Returns the options of a format: names, and one value or several.
+pub(crate) fn options(value: &Bound<'_, PyAny>) -> PyResult<Vec<(String, Vec<OsString>)>> {
+    let options = value.cast::<PyMapping>().map_err(|_| expected("options", "a mapping", value))?;
+    let named = |pair: Bound<'_, PyAny>| {
+        let (name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract()?;
+        let name = name.extract::<String>().map_err(|_| expected("options", "a name as the key", &name))?;
+        Ok((name, option_values(&value)?))
+    };
+    options.items()?.iter().map(named).collect()
+}
+
+fn option_values(value: &Bound<'_, PyAny>) -> PyResult<Vec<OsString>> {
+    if let Some(text) = option_text(value)? {
+        return Ok(vec![text]);
+    }
+    let wanted = "a text, a number, a path, or a list of them";
+    let is_list = !value.is_instance_of::<PyBytes>() && value.cast::<PyMapping>().is_err();
+    let wrong = || expected("options", wanted, value);
+    let several = value.try_iter().ok().filter(|_| is_list).ok_or_else(wrong)?;
+    let text = |item: PyResult<Bound<'_, PyAny>>| {
+        let item = item?;
+        option_text(&item)?.ok_or_else(|| expected("options", wanted, &item))
+    };
+    several.map(text).collect()
+}
+
+/// Returns the text for a single value. `None` for other objects.
+fn option_text(value: &Bound<'_, PyAny>) -> PyResult<Option<OsString>> {
+    if value.is_instance_of::<PyBool>() {
+        return Ok(Some(if value.is_truthy()? { "true" } else { "false" }.into()));
+    }
+    if value.is_instance_of::<PyInt>() || value.is_instance_of::<PyFloat>() {
+        return Ok(Some(value.str()?.to_string().into()));
+    }
+    // Also of a text.
+    Ok(value.extract::<PathBuf>().ok().map(OsString::from))
 }
 
 /// Returns a time: nanoseconds from the origin of the clock, a date of Python, or a text as for the command.
@@ -93,16 +133,42 @@ fn duration(value: &Bound<'_, PyAny>, name: &str, wanted: &str) -> PyResult<Stri
     }
 }
 
+/// Arguments that open traces, besides their paths.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opening<'a, 'py> {
+    pub(crate) offset: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) map: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) assume_correlated: bool,
+}
+
+impl Opening<'_, '_> {
+    /// Returns `true` if the traces are opened as they are.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.offset.is_none() && self.map.is_none() && !self.assume_correlated
+    }
+
+    /// Returns the texts that open these paths.
+    pub(crate) fn texts(self, at: &Bound<'_, PyAny>) -> PyResult<QueryTexts> {
+        let mut texts = QueryTexts::new(paths(at, "paths")?);
+        texts.offsets = offsets(self.offset)?;
+        texts.maps = self.map.map(|map| paths(map, "map")).transpose()?.unwrap_or_default();
+        texts.assume_correlated = self.assume_correlated;
+        Ok(texts)
+    }
+}
+
 /// Returns clock offsets: one for all paths, or one for each path.
-pub(crate) fn offsets(value: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<String>> {
+fn offsets(value: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<String>> {
     let Some(value) = value else { return Ok(Vec::new()) };
     let one = |value: &Bound<'_, PyAny>| duration(value, "offset", "nanoseconds or a text such as \"+5s\"");
-    let Ok(by_path) = value.cast::<PyDict>() else {
+    let Ok(by_path) = value.cast::<PyMapping>() else {
         return Ok(vec![one(value)?]);
     };
     by_path
+        .items()?
         .iter()
-        .map(|(path, offset)| {
+        .map(|pair| {
+            let (path, offset): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract()?;
             let path: PathBuf = path.extract().map_err(|_| expected("offset", "a path as the key", &path))?;
             Ok(format!("{}={}", path.display(), one(&offset)?))
         })

@@ -1,31 +1,36 @@
 //! Conversions.
 
+use std::ffi::{CString, OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use ichnos::Pass;
 use ichnos::convert::{ConvertError, ConvertOptions, Target, target};
-use ichnos::io::{CreateError, ExistingOutput, MessageOrder, OptionError, WriteReport};
+use ichnos::io::{CreateError, ExistingOutput, FormatOptions, MessageOrder, WriteReport};
 use ichnos::model::running_thread::RunningParts;
-use ichnos::query::{QueryTexts, TraceQuery};
+use ichnos::query::TraceQuery;
+use ichnos::{OptionError, OptionKind, Pass};
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::PyDict;
 
-use crate::arguments::{self, Selecting};
+use crate::arguments::{self, Opening, Selecting};
 use crate::failure::CallFailure;
-use crate::stoppable::stoppable;
-use crate::text::shown;
+use crate::stoppable::{abandonable, processors, stoppable};
+use crate::text::{lines, shown};
+use crate::trace::PythonTrace;
 
 /// Writes traces in another format, and returns what was written.
 ///
-/// The format is `to` (`"ctf"`, `"jsonl"`, `"parquet"`, `"perfetto"`, ...), or follows from the extension of `output`.
-/// `options` sets options of the format: `{"timestamps": "micros"}`. `event`, `filter`, `begin` and `end` select events as
-/// for `Trace.events`. An existing output is an error without `force`.
+/// `paths` are those of `open`, with its `offset`, `map` and `assume_correlated`; or a `Trace`. The format is `to` (`"ctf"`,
+/// `"jsonl"`, `"parquet"`, `"perfetto"`, ...), or follows from the extension of `output`. `options` sets options of the
+/// format: `{"timestamps": "micros"}`. `event`, `filter`, `begin` and `end` select events as for `Trace.events`. An existing
+/// output is an error without `force`.
 ///
-/// The result has `paths`, `events`, `bytes` and `losses`: a list of what the format cannot express. Ctrl-C stops without
-/// an output.
+/// The result has `paths`, `bytes`, `events`, `copied_packets` (packets that were copied as they are, without counting
+/// their events) and `losses`: a list of what the format cannot express. Ctrl-C stops without an output.
 #[pyfunction]
 #[pyo3(signature = (paths, output, *, to=None, dialect=None, event=None, filter=None, begin=None, end=None, options=None,
-    strict=false, force=false, threads=None))]
+    strict=false, force=false, threads=None, offset=None, map=None, assume_correlated=false))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn convert<'py>(
     py: Python<'py>,
@@ -37,33 +42,90 @@ pub(crate) fn convert<'py>(
     filter: Option<String>,
     begin: Option<&Bound<'py, PyAny>>,
     end: Option<&Bound<'py, PyAny>>,
-    options: Option<&Bound<'py, PyDict>>,
+    options: Option<&Bound<'py, PyAny>>,
     strict: bool,
     force: bool,
     threads: Option<usize>,
+    offset: Option<&Bound<'py, PyAny>>,
+    map: Option<&Bound<'py, PyAny>>,
+    assume_correlated: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let traces = QueryTexts::new(arguments::paths(paths)?);
-    let texts = Selecting { event, filter, begin, end }.add_to(&traces)?;
+    if output == Path::new("-") {
+        let message = "output: standard output cannot be written from Python: name a file";
+        return Err(CallFailure::new(message).into());
+    }
     let shape = target(to, &output, dialect.as_deref()).ok_or_else(|| unknown_target(to, &output))?;
-    let set = options.map(option_texts).transpose()?.unwrap_or_default();
-    let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let report = stoppable(py, move |stop| {
-        let running = if is_table(shape) { RunningParts::ThreadAndProcess } else { RunningParts::Nothing };
-        let query = TraceQuery::open(texts, running)?;
+    let set = options.map(arguments::options).transpose()?.unwrap_or_default();
+    let opening = Opening { offset, map, assume_correlated };
+    let query = select(py, paths, opening, Selecting { event, filter, begin, end }, shape)?;
+    let report = stoppable(py, |stop| {
         let mut options = ConvertOptions::default();
         options.threads = threads.unwrap_or_else(processors);
         options.strict = strict;
         options.write.dialect = dialect.or_else(|| shape.dialect.map(str::to_owned));
         options.write.existing = if force { ExistingOutput::Replace } else { ExistingOutput::Refuse };
         options.write.stop = Some(stop);
-        for (name, value) in &set {
-            let known = shape.writer.options();
-            options.write.formats.set(shape.format, known, name, value.as_ref()).map_err(option_failure)?;
+        for (name, values) in &set {
+            set_option(&mut options.write.formats, shape, name, values)?;
         }
         options.pass = Pass::new(query.selection().clone()).stop(stop);
         write(&query, shape, &output, &mut options)
     })?;
+    // All classes are known now. The output is complete.
+    if let Err(error) = query.review() {
+        let message = CString::new(lines(&error.message).replace('\0', "")).unwrap_or_default();
+        PyErr::warn(py, &py.get_type::<PyUserWarning>(), &message, 1)?;
+    }
     describe(py, &report)
+}
+
+/// Opens the traces, or takes those of a `Trace`, and selects events.
+fn select(
+    py: Python<'_>,
+    paths: &Bound<'_, PyAny>,
+    opening: Opening<'_, '_>,
+    selecting: Selecting<'_, '_>,
+    shape: Target,
+) -> PyResult<TraceQuery> {
+    let Ok(trace) = paths.cast::<PythonTrace>() else {
+        let texts = selecting.add_to(&opening.texts(paths)?)?;
+        let running = if is_table(shape) { RunningParts::ThreadAndProcess } else { RunningParts::Nothing };
+        return Ok(abandonable(py, move || Ok(TraceQuery::open(texts, running)?))?);
+    };
+    if !opening.is_plain() {
+        let failure =
+            CallFailure::new("offset, map and assume_correlated belong to paths, and found a Trace");
+        return Err(failure.help("give them to `ichnos.open`").into());
+    }
+    let query = Arc::clone(&trace.get().query);
+    let texts = selecting.add_to(query.texts())?;
+    Ok(abandonable(py, move || {
+        let selected = query.select(texts)?;
+        // Other formats have no columns for the running thread.
+        let plain =
+            if is_table(shape) { None } else { selected.without_running(std::iter::empty::<&str>())? };
+        Ok(plain.unwrap_or(selected))
+    })?)
+}
+
+fn set_option(
+    options: &mut FormatOptions,
+    shape: Target,
+    name: &str,
+    values: &[OsString],
+) -> Result<(), CallFailure> {
+    let known = shape.writer.options();
+    let takes_several =
+        known.iter().any(|option| option.name == name && matches!(option.kind, OptionKind::Texts));
+    let joined;
+    let values = if takes_several {
+        values
+    } else {
+        joined = [values.join(OsStr::new(","))];
+        &joined[..]
+    };
+    let failure = |error: OptionError| CallFailure::new(format!("options: {error}"));
+    values.iter().try_for_each(|value| options.set(shape.format, known, name, value)).map_err(failure)
 }
 
 fn write(
@@ -95,6 +157,15 @@ fn write(
                 .path(path)
                 .help("convert without strict=True, and read the losses in the result")
         }
+        ConvertError::Create(CreateError::Dialect(_)) => {
+            let names: Vec<&str> = shape.writer.dialects().iter().map(|dialect| dialect.name).collect();
+            let failure = CallFailure::new(format!("dialect: {error}"));
+            if names.is_empty() {
+                failure
+            } else {
+                failure.help(format!("dialects are {}", names.join(", ")))
+            }
+        }
         error @ ConvertError::Refused(_) => error.into(),
         error => CallFailure::from(error).path(path),
     })
@@ -111,24 +182,6 @@ fn unknown_target(to: Option<&str>, output: &Path) -> CallFailure {
         None => format!("cannot infer the output format from `{}`", shown(&output.display().to_string())),
     };
     CallFailure::new(message).help(format!("formats are {}", names.join(", ")))
-}
-
-/// Returns options with their values as texts.
-fn option_texts(options: &Bound<'_, PyDict>) -> PyResult<Vec<(String, String)>> {
-    options
-        .iter()
-        .map(|(name, value)| {
-            let value = match value.cast::<PyString>() {
-                Ok(text) => text.extract()?,
-                Err(_) => arguments::texts(Some(&value), "options")?.join(","),
-            };
-            Ok((name.extract()?, value))
-        })
-        .collect()
-}
-
-fn option_failure(error: OptionError) -> CallFailure {
-    CallFailure::new(format!("options: {error}"))
 }
 
 /// Returns the report as a dictionary.

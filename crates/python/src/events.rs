@@ -146,18 +146,21 @@ impl IteratorState {
                 }
             }
             let plan = &part.batch.plan;
-            let make = || (Arc::clone(plan), Arc::new(ColumnNames::new(plan.schema())));
+            let batch = with_texts(part, &rows, &self.extras).unwrap_or_else(|| part.batch.batch.clone());
+            let make = || (Arc::clone(plan), Arc::new(names(&batch, part, scan)));
             let known = self.plans.entry(Arc::as_ptr(plan).addr()).or_insert_with(make);
-            let batch = with_texts(part, &rows, &self.extras);
-            if let Some(schema) = batch.as_ref().map(RecordBatch::schema) {
-                known.1 = Arc::new(ColumnNames::new(&schema));
-            }
             let names = Arc::clone(&known.1);
-            let batch = batch.unwrap_or_else(|| part.batch.batch.clone());
             self.batches.push(Arc::new(NamedBatch { names, batch }));
         }
         Ok(true)
     }
+}
+
+/// Returns the names of the columns: those of the class, and of the table, which can differ in case.
+fn names(batch: &RecordBatch, part: &BlockPart, scan: &EventScan) -> ColumnNames {
+    let of_table = scan.columns().iter().zip(part.columns.iter());
+    let known = of_table.filter_map(|(column, at)| Some((column.as_ref()?.name().to_owned(), (*at)?)));
+    ColumnNames::new(&batch.schema()).with_names(known)
 }
 
 /// Returns the columns to read: also those that the properties of an event need. Names of classes are a column.

@@ -9,6 +9,8 @@ use ichnos::query::QueryError;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
+use crate::text::lines;
+
 pyo3::create_exception!(
     ichnos,
     Error,
@@ -108,16 +110,17 @@ impl From<CallFailure> for PyErr {
             if let Some(signal) = failure.signal {
                 return *signal;
             }
-            let message = match &failure.help {
-                Some(help) => format!("{}\nhelp: {help}", failure.message),
-                None => failure.message,
-            };
-            let error = Error::new_err(message);
+            let help = failure.help.as_deref().map(lines);
+            let message = lines(&failure.message);
+            let error = Error::new_err(match &help {
+                Some(help) => format!("{message}\nhelp: {help}"),
+                None => message,
+            });
             let value = error.value(py);
             let set = value
                 .setattr("path", failure.path)
                 .and_then(|()| value.setattr("byte", failure.byte))
-                .and_then(|()| value.setattr("help", failure.help));
+                .and_then(|()| value.setattr("help", help));
             set.err().unwrap_or(error)
         })
     }

@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use ichnos::query::QueryError;
 use pyo3::prelude::*;
 
 use crate::failure::CallFailure;
@@ -42,6 +43,24 @@ impl Interrupts {
     pub(crate) fn poll(&mut self) -> Result<(), CallFailure> {
         self.calls += 1;
         if self.calls < CALLS { Ok(()) } else { self.look() }
+    }
+
+    /// Does work that asks from time to time whether it goes on. A signal ends it.
+    pub(crate) fn during<T>(
+        &mut self,
+        work: impl FnOnce(&mut dyn FnMut() -> bool) -> Result<T, QueryError>,
+    ) -> Result<T, CallFailure> {
+        let mut signal = None;
+        let found = work(&mut || {
+            if signal.is_none() {
+                signal = self.look().err();
+            }
+            signal.is_none()
+        });
+        match signal {
+            Some(signal) => Err(signal),
+            None => Ok(found?),
+        }
     }
 
     /// Looks for signals, if the last look was long ago.

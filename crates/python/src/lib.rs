@@ -19,6 +19,7 @@ mod capsule;
 mod column_builder;
 mod convert;
 mod event;
+mod event_batch;
 mod event_table;
 mod events;
 mod exclusive;
@@ -31,6 +32,7 @@ mod stats;
 mod stoppable;
 mod table;
 mod text;
+mod threaded_batches;
 mod trace;
 mod value;
 

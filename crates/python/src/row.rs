@@ -6,14 +6,15 @@ use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
 
 use arrow_array::{Array as _, RecordBatch};
-use arrow_schema::SchemaRef;
+use arrow_schema::{Field, SchemaRef};
+use ichnos::table::INTEGER_KEY;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyMapping, PyString};
 
 use crate::text::{quoted, shown};
-use crate::value::value;
+use crate::value::{integers, value};
 
 /// Maximum number of values in a text.
 const SHOWN: usize = 100;
@@ -23,17 +24,30 @@ const SHOWN: usize = 100;
 pub(crate) struct ColumnNames {
     schema: SchemaRef,
     indexes: HashMap<String, usize>,
+    /// `true` for columns of signed integers in bytes, `false` for those of unsigned ones.
+    integers: HashMap<usize, bool>,
     texts: OnceLock<Vec<Py<PyString>>>,
 }
 
 impl ColumnNames {
     pub(crate) fn new(schema: &SchemaRef) -> Self {
-        let names = schema.fields().iter().enumerate();
+        let fields = || schema.fields().iter().enumerate();
+        let integer =
+            |(at, field): (usize, &Arc<Field>)| Some((at, field.metadata().get(INTEGER_KEY)? == "signed"));
         Self {
             schema: Arc::clone(schema),
-            indexes: names.map(|(at, field)| (field.name().clone(), at)).collect(),
+            indexes: fields().map(|(at, field)| (field.name().clone(), at)).collect(),
+            integers: fields().filter_map(integer).collect(),
             texts: OnceLock::new(),
         }
+    }
+
+    /// Adds further names of columns, unless other columns have them.
+    pub(crate) fn with_names(mut self, names: impl IntoIterator<Item = (String, usize)>) -> Self {
+        for (name, at) in names {
+            self.indexes.entry(name).or_insert(at);
+        }
+        self
     }
 
     /// Returns the index of a column.
@@ -64,7 +78,13 @@ pub(crate) struct RowPlace {
 impl RowPlace {
     pub(crate) fn at<'py>(&self, py: Python<'py>, column: usize) -> PyResult<Bound<'py, PyAny>> {
         match self.batch.batch.columns().get(column) {
-            Some(array) => value(py, array.as_ref(), self.row),
+            Some(array) => {
+                let value = value(py, array.as_ref(), self.row)?;
+                match self.batch.names.integers.get(&column) {
+                    Some(is_signed) => integers(value, *is_signed),
+                    None => Ok(value),
+                }
+            }
             None => Ok(py.None().into_bound(py)),
         }
     }

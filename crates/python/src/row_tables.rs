@@ -28,7 +28,7 @@ struct LibraryRows {
 
 impl BatchSource for LibraryRows {
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, CallFailure> {
-        self.interrupts.look()?;
-        Ok(self.rows.next().transpose()?)
+        let Self { rows, interrupts } = self;
+        interrupts.during(|goes_on| rows.next_while(goes_on).transpose())
     }
 }

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use ichnos::analysis::{Distribution, GroupBy, GroupValue, Number, PairOptions, StatsOptions, StatsRow};
-use ichnos::model::meaning::Meaning;
 use ichnos::query::TraceQuery;
 use ichnos::query::suggestions::did_you_mean;
 use ichnos::table::arrow_schema::DataType;
-use ichnos::table::{RecordRows, RowCell, TableOptions};
+use ichnos::table::{PROPERTIES, RecordRows, RowCell, TableOptions};
 use ichnos::tables::{EventColumn, all_columns};
 use ichnos::{Pass, PassOptions, StatsOutput, StatsResult};
 use pyo3::prelude::*;
@@ -92,6 +91,8 @@ pub(crate) fn table(
         reader.pass().with(own).options(pass).write(&output)?;
         Ok(output.into_result())
     })?;
+    // All classes are known now.
+    query.review()?;
     check_fields(py, query, &result, (by, of.as_deref()))?;
     let lines = lines(&result, by.is_empty(), is_of);
     let mut kinds: Vec<(&str, Option<DataType>)> = if is_of || spans {
@@ -117,16 +118,15 @@ fn check_fields(
     let fields = by.filter(|(_, name)| matches!(group(name, false), GroupBy::Field(_)));
     let unknown: Vec<(&str, &str)> = fields
         .chain(of.map(|name| ("of", name)))
-        .filter(|(_, name)| {
-            !result.stats.knows_field(name) && *name != "cpu" && name.parse::<Meaning>().is_err()
-        })
+        .filter(|(_, name)| !result.stats.knows_field(name))
         .collect();
     if unknown.is_empty() {
         return Ok(());
     }
-    // Classes without events can have it.
+    // Classes without events can have it. Properties and names of enumeration values are columns, but no fields.
     let columns = detached(py, || Ok(all_columns(query, &TableOptions::default())?))?;
-    let names = || columns.iter().map(EventColumn::name);
+    let is_field = |name: &&str| !PROPERTIES.contains(name) && !name.ends_with(".label");
+    let names = || columns.iter().map(EventColumn::name).filter(is_field);
     let ends = |long: &str, end: &str| long.strip_suffix(end).is_some_and(|rest| rest.ends_with('.'));
     let is_same = |name: &str, known: &str| name == known || ends(name, known) || ends(known, name);
     match unknown.into_iter().find(|(_, name)| !names().any(|known| is_same(name, known))) {

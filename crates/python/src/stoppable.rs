@@ -1,5 +1,6 @@
 //! Work that Ctrl-C stops.
 
+use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -14,6 +15,38 @@ static STOP: AtomicBool = AtomicBool::new(false);
 
 /// Never stops work.
 static NEVER: AtomicBool = AtomicBool::new(false);
+
+/// Returns the number of processors.
+pub(crate) fn processors() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// Does work that cannot be stopped, without the interpreter's lock. After Ctrl-C, a thread ends the work alone.
+pub(crate) fn abandonable<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T, CallFailure> + Send + 'static,
+) -> Result<T, CallFailure> {
+    if !is_main_thread() {
+        return detached(py, work);
+    }
+    py.detach(|| {
+        let (done, result) = mpsc::channel();
+        let run = move || drop(done.send(caught(work)));
+        let started = thread::Builder::new().spawn(run);
+        started.map_err(|error| CallFailure::new(format!("a thread cannot be started: {error}")))?;
+        loop {
+            match result.recv_timeout(INTERVAL) {
+                Ok(found) => return found,
+                Err(RecvTimeoutError::Timeout) => {
+                    Python::attach(|py| py.check_signals()).map_err(CallFailure::from_signal)?;
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(CallFailure::new("internal error: a thread ended"));
+                }
+            }
+        }
+    })
+}
 
 /// Does work that looks at a flag, without the interpreter's lock.
 pub(crate) fn stoppable<T: Send>(

@@ -20,10 +20,19 @@ pub(crate) fn quoted(value: &str) -> String {
     shown(value)
 }
 
-/// Escapes control characters, and those that change the direction of a text.
+/// Escapes the characters of a message, which can have several lines.
+pub(crate) fn lines(message: &str) -> String {
+    let escape = |character| if character == '\n' { vec![character] } else { safe(character) };
+    message.chars().flat_map(escape).collect()
+}
+
+/// Escapes control and invisible characters, and those that change the direction of a text.
 fn safe(character: char) -> Vec<char> {
-    let changes =
-        matches!(character, '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let changes = matches!(
+        character,
+        '\u{61c}' | '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+            | '\u{feff}'
+    );
     if character.is_control() || changes { character.escape_unicode().collect() } else { vec![character] }
 }
 

@@ -4,22 +4,21 @@ use std::sync::Arc;
 
 use ichnos::analysis::schema::write_trace_class;
 use ichnos::json::write::ValueWriter;
-use ichnos::model::Window;
-use ichnos::model::event::EventCounts;
 use ichnos::model::running_thread::RunningParts;
-use ichnos::query::{QueryTexts, TraceQuery};
+use ichnos::query::{QueryError, TraceQuery};
 use ichnos::table::{TableOptions, TimestampUnit};
-use ichnos::tables::{EventColumn, FoundClasses, TraceTable};
+use ichnos::tables::{EventColumn, FoundClasses, TraceTable, find_classes};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use crate::arguments::{self, Selecting};
+use crate::arguments::{self, Opening, Selecting};
 use crate::event_table::{self, EventOrder};
 use crate::events::PythonEvents;
 use crate::failure::{CallFailure, detached};
 use crate::interrupts::Interrupts;
 use crate::row_tables;
 use crate::stats;
+use crate::stoppable::{abandonable, processors};
 use crate::table::{PythonTable, unknown_column};
 use crate::text::shown;
 
@@ -27,7 +26,7 @@ use crate::text::shown;
 #[pyclass(frozen, module = "ichnos", name = "Trace")]
 #[derive(Debug)]
 pub(crate) struct PythonTrace {
-    query: Arc<TraceQuery>,
+    pub(crate) query: Arc<TraceQuery>,
     classes: FoundClasses,
 }
 
@@ -47,12 +46,9 @@ pub(crate) fn open(
     map: Option<&Bound<'_, PyAny>>,
     assume_correlated: bool,
 ) -> PyResult<PythonTrace> {
-    let mut texts = QueryTexts::new(arguments::paths(paths)?);
-    texts.offsets = arguments::offsets(offset)?;
-    texts.maps = map.map(arguments::paths).transpose()?.unwrap_or_default();
-    texts.assume_correlated = assume_correlated;
+    let texts = Opening { offset, map, assume_correlated }.texts(paths)?;
     // The columns of the running thread belong to the event, as in other tables.
-    let query = detached(py, || Ok(TraceQuery::open(texts, RunningParts::ThreadAndProcess)?))?;
+    let query = abandonable(py, move || Ok(TraceQuery::open(texts, RunningParts::ThreadAndProcess)?))?;
     Ok(PythonTrace { query: Arc::new(query), classes: FoundClasses::default() })
 }
 
@@ -64,13 +60,7 @@ impl PythonTrace {
 
     /// Returns the columns of selected events.
     fn columns(&self, query: &TraceQuery, options: &TableOptions) -> Result<Vec<EventColumn>, CallFailure> {
-        let (mut interrupts, mut signal) = (Interrupts::default(), None);
-        let mut goes_on = || {
-            signal = interrupts.poll().err();
-            signal.is_none()
-        };
-        let columns = self.classes.columns(&self.query, query, options, &mut goes_on);
-        signal.map_or_else(|| Ok(columns?), Err)
+        Interrupts::default().during(|goes_on| self.classes.columns(&self.query, query, options, goes_on))
     }
 }
 
@@ -87,8 +77,10 @@ impl PythonTrace {
     /// `event` names events, with `*`, `?`, `[a-z]` and `{a,b}`. `filter` is an expression: `"prev_tid == 3"`. `begin` and
     /// `end` are times: nanoseconds, `"+5s"` from the start, a date in UTC, a `datetime` with a time zone. `columns` selects
     /// columns, which saves the time to decode the others. `timestamps` adds the column `time`, `"micros"` or `"nanos"`.
-    /// Events come in the order of time, or with `merge=False` one data stream after the other, which is faster.
-    #[pyo3(signature = (*, event=None, filter=None, begin=None, end=None, columns=None, timestamps=None, merge=true))]
+    /// Events come in the order of time, or with `merge=False` one data stream after the other, which is faster: `threads`
+    /// threads make the table, by default one for each processor.
+    #[pyo3(signature = (*, event=None, filter=None, begin=None, end=None, columns=None, timestamps=None, merge=true,
+        threads=None))]
     #[allow(clippy::too_many_arguments)]
     fn events(
         &self,
@@ -100,7 +92,14 @@ impl PythonTrace {
         columns: Option<&Bound<'_, PyAny>>,
         timestamps: Option<&str>,
         merge: bool,
+        threads: Option<usize>,
     ) -> PyResult<PythonEvents> {
+        if merge && threads.is_some_and(|threads| threads > 1) {
+            let message = "threads: one thread sorts events by time";
+            return Err(CallFailure::new(message)
+                .help("add merge=False for events that are not sorted")
+                .into());
+        }
         let mut options = TableOptions::default();
         options.timestamps = match timestamps {
             None => None,
@@ -116,7 +115,8 @@ impl PythonTrace {
         let query = self.select(py, Selecting { event, filter, begin, end })?;
         let columns = detached(py, || selected(self.columns(&query, &options)?, wanted.as_deref()))?;
         let order = if merge { EventOrder::Time } else { EventOrder::Stream };
-        let batches = event_table::batches(&query, columns.clone(), &options, order);
+        let threads = threads.unwrap_or_else(processors);
+        let batches = event_table::batches(&query, columns.clone(), &options, order, threads);
         Ok(PythonEvents { query, options, columns, batches, order })
     }
 
@@ -141,7 +141,8 @@ impl PythonTrace {
     /// Classes with their fields, as `ichnos schema --json` describes them: one dictionary for each trace.
     #[getter]
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let text = detached(py, || Ok(schema_text(&self.query)))?;
+        let text =
+            detached(py, || Interrupts::default().during(|goes_on| schema_text(&self.query, goes_on)))?;
         py.import("json")?.call_method1("loads", (text,))
     }
 
@@ -245,19 +246,11 @@ fn selected(mut known: Vec<EventColumn>, wanted: Option<&[String]>) -> Result<Ve
 }
 
 /// Returns the classes of all traces as JSON.
-fn schema_text(query: &TraceQuery) -> String {
+fn schema_text(query: &TraceQuery, goes_on: &mut dyn FnMut() -> bool) -> Result<String, QueryError> {
     let mut text = Vec::new();
     let mut list = ValueWriter::new(&mut text).array();
     for trace in query.session().traces() {
-        if trace.has_dynamic_classes() {
-            // These classes are known once all events were read.
-            for index in 0..trace.data_streams().len() {
-                let mut counts = EventCounts::default();
-                if let Some(mut cursor) = trace.cursor(index, Window::default()) {
-                    while cursor.count_events(u32::MAX, &mut counts).is_some() {}
-                }
-            }
-        }
+        find_classes(trace.as_ref(), goes_on)?;
         let mut entry = list.element().object();
         entry.member("path").string(trace.path());
         entry.member("format").string(trace.format());
@@ -265,5 +258,5 @@ fn schema_text(query: &TraceQuery) -> String {
         entry.end();
     }
     list.end();
-    String::from_utf8_lossy(&text).into_owned()
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }

@@ -9,7 +9,22 @@ use arrow_array::types::{
 use arrow_schema::{DataType, TimeUnit};
 use pyo3::IntoPyObject;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString};
+use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString};
+
+/// Returns the integer of a value whose bytes are an integer, most significant byte first, or the integers of a list.
+pub(crate) fn integers<'py>(value: Bound<'py, PyAny>, is_signed: bool) -> PyResult<Bound<'py, PyAny>> {
+    let py = value.py();
+    if let Ok(list) = value.cast::<PyList>() {
+        let items = list.iter().map(|item| integers(item, is_signed)).collect::<PyResult<Vec<_>>>()?;
+        return Ok(PyList::new(py, items)?.into_any());
+    }
+    if !value.is_instance_of::<PyBytes>() {
+        return Ok(value);
+    }
+    let signed = PyDict::new(py);
+    signed.set_item("signed", is_signed)?;
+    py.get_type::<PyInt>().call_method("from_bytes", (value, "big"), Some(&signed))
+}
 
 /// Returns the item with an index. Times are nanoseconds or microseconds.
 pub(crate) fn value<'py>(py: Python<'py>, array: &dyn Array, at: usize) -> PyResult<Bound<'py, PyAny>> {

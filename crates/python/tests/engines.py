@@ -60,9 +60,30 @@ def events():
         assert plain_events == [row[:3] for row in rows]
         unmerged = same(trace.events(merge=False, columns=["ts", "event", "stream", "seq"]), ["ts", "event", "stream", "seq"])
         assert sorted(unmerged, key=str) == sorted(rows, key=str)
+        for threads in (1, 3):
+            table = pyarrow.table(trace.events(merge=False, threads=threads, columns=["ts", "event", "stream", "seq"]))
+            assert [tuple(row.values()) for row in table.to_pylist()] == unmerged
         # The log line and the trace.
         log = same(trace.events(columns=["ts", "level", "message", "trace"]), ["ts", "level", "message", "trace"])
         assert {row[3] for row in log} == set(trace.paths)
+
+
+def threads():
+    """Parts of data streams come in their order, and a stream ends with its reader."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "many")
+        lines = os.path.join(directory, "many.jsonl")
+        with open(lines, "w") as file:
+            for number in range(150_000):
+                file.write('{"ts": %d, "name": "a", "payload": {"text": "%s", "number": %d}}\n' % (number, "x" * 60, number))
+        ichnos.convert(lines, path, to="ctf")
+        trace = ichnos.open(path)
+        one, two = (pyarrow.table(trace.events(merge=False, threads=threads)) for threads in (1, 2))
+        assert one == two and one["number"].to_pylist() == list(range(150_000))
+        reader = pyarrow.RecordBatchReader.from_stream(trace.events(merge=False, threads=2))
+        assert reader.read_next_batch()["ts"][0].as_py() == 0
+        del reader
+        raises(lambda: trace.events(threads=2), "threads: one thread sorts", "merge=False")
 
 
 def tables():
@@ -83,6 +104,7 @@ def tables():
     assert {name: count for name, count in classes if count} == counts
     grouped = same(lttng.stats("event"), ["event", "events", "begin_ts", "end_ts"])
     assert {row[0]: row[1] for row in grouped} == counts
+    assert sum(row[0] for row in same(lttng.stats(["cpu", "vpid"]), ["events"])) == sum(counts.values())
     assert sum(row[0] for row in same(lttng.stats(), ["events"])) == sum(counts.values())
     assert same(lttng.info, ["trace", "format", "stream", "packets", "clock_frequency"])[0][1] == "ctf"
     assert same(lttng.losses, ["kind", "count"]) == []
@@ -128,6 +150,8 @@ def numbers():
         assert polars.DataFrame(trace.stats(["bytes", "event"], event="no such event")).height == 0
         raises(lambda: trace.stats(["event", "event"]), "by: `event` is there twice")
         assert raises(lambda: trace.stats(of="cuont"), "of: no event has a field `cuont`").help == "did you mean `count`?"
+        for name in ("severity", "level", "operation"):
+            raises(lambda: trace.stats(name), "by: no event has a field `%s`" % name)
         raises(lambda: trace.stats("nofield"), "by: no event has a field `nofield`")
 
 
@@ -143,6 +167,7 @@ def types():
 
 
 events()
+threads()
 tables()
 texts()
 numbers()

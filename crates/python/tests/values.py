@@ -98,5 +98,35 @@ def kinds():
             assert dict(zip(table["event"], table["cmd.list"])) == {"a": None, "b": [1, 2], "c": None}
 
 
+def spellings():
+    """Names of columns find the values of classes that spell them in another way."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "case.jsonl")
+        with open(path, "w") as file:
+            for number, payload in enumerate([{"Foo": 1}, {"foo": 2}, {"foo": [3]}, {"bar": 4, "Bar": 5}]):
+                file.write(json.dumps({"ts": number, "name": "abcd"[number], "payload": payload}) + "\n")
+        trace = ichnos.open(path)
+        events = {event.name: event for event in trace.events()}
+        assert events["a"]["Foo"] == 1 and events["b"]["Foo"] == 2 == events["b"]["foo"], events
+        assert "foo" not in events["a"] and list(events["b"])[-1] == "foo"
+        assert events["c"]["foo"] == [3] == events["c"]["Foo.list"] and "Foo" not in events["c"], events
+        assert [event.get("Foo") for event in trace.events(columns=["Foo"])] == [1, 2, None, None]
+        assert sorted(events["d"].fields().values()) == [4, 5]
+
+
+def wide():
+    """Integers of any size are integers."""
+    numbers = [2**200 + 7, -(2**100), 2**127, 2**64, 5]
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "wide.jsonl")
+        with open(path, "w") as file:
+            for number, value in enumerate(numbers):
+                file.write(json.dumps({"ts": number, "name": "e%d" % number, "payload": {"n": value, "list": [value, 1]}}) + "\n")
+        found = [(event["n"], event["list"]) for event in ichnos.open(path).events()]
+        assert found == [(value, [value, 1]) for value in numbers], found
+
+
 kinds()
+spellings()
+wide()
 sys.exit(comparison.compare_all(connect, table))

@@ -16,6 +16,9 @@ const MOST_BITS: u64 = 1 << 16;
 const MOST_DIGITS: u8 = 38;
 const U64_DIGITS: u8 = 20;
 
+/// Metadata key of a column whose bytes are integers, most significant byte first: `signed` or `unsigned`.
+pub const INTEGER_KEY: &str = "ichnos.integer";
+
 /// Type for the values in a column, or for the elements in its lists.
 #[derive(Clone, Debug)]
 pub(crate) enum CellType {
@@ -37,11 +40,28 @@ pub(crate) enum CellType {
     /// Enumeration names.
     Labels(Arc<LabelNames>),
     Bytes,
-    /// Fixed number of bytes, most significant first.
-    FixedBytes(u16),
+    /// Number with a fixed number of bytes, most significant first.
+    FixedBytes(u16, FixedNumber),
+}
+
+/// Kind of a number in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FixedNumber {
+    Signed,
+    Unsigned,
+    Real,
 }
 
 impl CellType {
+    /// Returns what the values are, if their Arrow type does not say it: the value for [`INTEGER_KEY`].
+    pub(crate) fn integer_kind(&self) -> Option<&'static str> {
+        match self {
+            Self::FixedBytes(_, FixedNumber::Signed) => Some("signed"),
+            Self::FixedBytes(_, FixedNumber::Unsigned) => Some("unsigned"),
+            _ => None,
+        }
+    }
+
     /// Returns the Arrow type.
     pub(crate) fn data_type(&self) -> DataType {
         match self {
@@ -60,7 +80,7 @@ impl CellType {
             Self::Text => DataType::Utf8,
             Self::Labels(_) => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
             Self::Bytes => DataType::Binary,
-            Self::FixedBytes(width) => DataType::FixedSizeBinary(i32::from(*width)),
+            Self::FixedBytes(width, _) => DataType::FixedSizeBinary(i32::from(*width)),
         }
     }
 
@@ -78,7 +98,7 @@ impl CellType {
             Self::Text | Self::Labels(_) | Self::Bytes => 4,
             Self::Int64 | Self::UInt64 | Self::Float64 => 8,
             Self::Decimal(_) => 16,
-            Self::FixedBytes(width) => usize::from(*width),
+            Self::FixedBytes(width, _) => usize::from(*width),
         }
     }
 
@@ -96,7 +116,7 @@ impl CellType {
     /// Returns a value's size in bytes before it becomes an array element, unless it is in a list.
     pub(crate) fn waiting_width(&self) -> usize {
         match self {
-            Self::Text | Self::Labels(_) | Self::Bytes | Self::Decimal(_) | Self::FixedBytes(_) => {
+            Self::Text | Self::Labels(_) | Self::Bytes | Self::Decimal(_) | Self::FixedBytes(..) => {
                 self.width()
             }
             _ => 8,
@@ -118,7 +138,10 @@ impl CellType {
             (64, false) if u64_type == U64Type::Decimal => Self::Decimal(U64_DIGITS),
             (64, false) => Self::UInt64,
             (..=127, true) | (..=126, false) => Self::Decimal(MOST_DIGITS),
-            (..=MOST_BITS, _) => Self::FixedBytes(u16::try_from(bits.div_ceil(8)).ok()?),
+            (..=MOST_BITS, _) => {
+                let kind = if signed { FixedNumber::Signed } else { FixedNumber::Unsigned };
+                Self::FixedBytes(u16::try_from(bits.div_ceil(8)).ok()?, kind)
+            }
             _ => return None,
         })
     }
@@ -163,7 +186,7 @@ impl LeafColumns {
             FieldKind::Float(bits) if bits.length <= 32 => Self::Value(CellType::Float32),
             FieldKind::Float(bits) if bits.length == 64 => Self::Value(CellType::Float64),
             FieldKind::Float(bits) => match u16::try_from(bits.length / 8) {
-                Ok(width) => Self::Value(CellType::FixedBytes(width)),
+                Ok(width) => Self::Value(CellType::FixedBytes(width, FixedNumber::Real)),
                 Err(_) => Self::too_long(),
             },
             FieldKind::String { .. } | FieldKind::Guid { .. } => Self::Value(CellType::Text),

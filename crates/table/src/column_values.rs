@@ -147,7 +147,7 @@ impl ColumnBuffer {
             CellType::Float32 => Self::Float32(Vec::new()),
             CellType::Float64 => Self::Float64(Vec::new()),
             CellType::Text | CellType::Bytes => Self::Bytes(vec![0], Vec::new()),
-            CellType::FixedBytes(width) => Self::Fixed(usize::from(*width), Vec::new()),
+            CellType::FixedBytes(width, _) => Self::Fixed(usize::from(*width), Vec::new()),
             CellType::Labels(names) => {
                 let (names, last) = (Arc::clone(names), [None; LAST_LABELS]);
                 Self::Labels(Box::new(LabelKeys { names, keys: Vec::new(), last }))

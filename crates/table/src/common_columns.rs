@@ -13,16 +13,40 @@ use crate::table_plan::{MOST_COLUMNS, MOST_NAMES, PROPERTIES};
 /// File with all columns of a dataset. Its name is before the directories with events.
 pub(crate) const COLUMNS_FILE: &str = "columns.parquet";
 
+/// Start of the metadata keys in this file for columns that are left out.
+const LEFT_OUT_KEY: &str = "ichnos.left_out";
+
+/// Columns of all tables.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct CommonColumns {
+    pub(crate) schema: SchemaRef,
+    /// Columns that are left out, with two types that no type can represent.
+    pub(crate) left_out: Vec<(String, (DataType, DataType))>,
+}
+
+impl CommonColumns {
+    /// Returns the columns that are left out, and why, as metadata of the file.
+    pub(crate) fn metadata(&self) -> impl Iterator<Item = (String, String)> {
+        let described = |(name, (a, b)): &(String, (DataType, DataType))| {
+            (format!("{LEFT_OUT_KEY}.{name}"), format!("no type has all values of the types {a} and {b}"))
+        };
+        self.left_out.iter().map(described)
+    }
+}
+
 /// Returns the columns of all tables, except the event name: readers take it from the names of the directories, as a text
 /// or as a dictionary. `None` if the columns are too many. Without a type that can represent all its values, a column is
-/// left out.
-pub(crate) fn common_schema<'s>(tables: impl IntoIterator<Item = &'s SchemaRef>) -> Option<SchemaRef> {
-    let mut columns: Vec<(&str, Option<DataType>)> = Vec::new();
+/// left out: programs could not read it with any other type.
+pub(crate) fn common_columns<'s>(tables: impl IntoIterator<Item = &'s SchemaRef>) -> Option<CommonColumns> {
+    let mut columns: Vec<(&str, Result<DataType, (DataType, DataType)>)> = Vec::new();
     let (mut indexes, mut length) = (HashMap::<&str, usize>::new(), 0);
     for field in tables.into_iter().flat_map(|table| table.fields()).filter(|field| field.name() != "event") {
         let name = field.name().as_str();
         if let Some((_, known)) = indexes.get(name).and_then(|index| columns.get_mut(*index)) {
-            *known = known.take().and_then(|known| common_type(&known, field.data_type()));
+            if let Ok(before) = known {
+                let of = field.data_type();
+                *known = common_type(before, of).ok_or_else(|| (before.clone(), of.clone()));
+            }
             continue;
         }
         length += name.len();
@@ -30,13 +54,18 @@ pub(crate) fn common_schema<'s>(tables: impl IntoIterator<Item = &'s SchemaRef>)
             return None;
         }
         indexes.insert(name, columns.len());
-        columns.push((name, Some(field.data_type().clone())));
+        columns.push((name, Ok(field.data_type().clone())));
     }
     // Event properties first, as in the tables.
     columns.sort_by_key(|(name, _)| PROPERTIES.iter().position(|known| known == name).unwrap_or(usize::MAX));
-    let fields =
-        columns.into_iter().filter_map(|(name, data_type)| Some(ArrowField::new(name, data_type?, true)));
-    Some(Arc::new(Schema::new(fields.collect::<Vec<_>>())))
+    let (mut fields, mut left_out) = (Vec::new(), Vec::new());
+    for (name, found) in columns {
+        match found {
+            Ok(of) => fields.push(ArrowField::new(name, of, true)),
+            Err(types) => left_out.push((name.to_owned(), types)),
+        }
+    }
+    Some(CommonColumns { schema: Arc::new(Schema::new(fields)), left_out })
 }
 
 /// Returns a type to which all values of both types can be converted. `None` for a list and a single value, and for bytes
@@ -127,18 +156,27 @@ mod tests {
     fn properties_come_first_and_columns_without_a_type_are_missing() {
         let list = DataType::List(Arc::new(ArrowField::new_list_field(DataType::Int8, true)));
         let tables = [
-            schema(&[("ts", DataType::Int64), ("fds", list), ("event", DataType::Utf8)]),
+            schema(&[("ts", DataType::Int64), ("fds", list.clone()), ("event", DataType::Utf8)]),
             schema(&[("fds", DataType::Int8), ("thread", DataType::Int32), ("name", DataType::Utf8)]),
             schema(&[("fds", DataType::Int8), ("ts", DataType::Int64)]),
         ];
         let wanted =
             schema(&[("ts", DataType::Int64), ("thread", DataType::Int32), ("name", DataType::Utf8)]);
-        assert_eq!(common_schema(&tables), Some(wanted));
+        let left_out = vec![("fds".to_owned(), (list, DataType::Int8))];
+        let expected = CommonColumns { schema: wanted, left_out };
+        let found = common_columns(&tables).unwrap();
+        assert_eq!(found, expected);
+        let (key, why) = found.metadata().next().unwrap();
+        assert_eq!(key, "ichnos.left_out.fds");
+        assert!(
+            why.starts_with("no type has all values of the types List(") && why.ends_with(" and Int8"),
+            "{why}"
+        );
     }
 
     #[test]
     fn very_many_columns_have_no_file() {
         let tables = (0..=MOST_COLUMNS).map(|i| schema(&[(&format!("x{i}"), DataType::Int8)]));
-        assert_eq!(common_schema(&tables.collect::<Vec<_>>()), None);
+        assert_eq!(common_columns(&tables.collect::<Vec<_>>()), None);
     }
 }

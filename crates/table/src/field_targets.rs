@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field as ArrowField};
 use ichnos_model::Scope;
 
-use crate::cell_type::CellType;
+use crate::cell_type::{CellType, INTEGER_KEY};
 
 /// Column of a field.
 #[derive(Debug)]
@@ -32,6 +32,15 @@ impl FieldColumn {
         (0..self.lists).fold(self.value.data_type(), |item, _| {
             DataType::List(Arc::new(ArrowField::new_list_field(item, true)))
         })
+    }
+
+    /// Returns the column in a schema.
+    pub(crate) fn field(&self, name: &str) -> ArrowField {
+        let field = ArrowField::new(name, self.data_type(), true);
+        match self.value.integer_kind() {
+            Some(kind) => field.with_metadata([(INTEGER_KEY.to_owned(), kind.to_owned())].into()),
+            None => field,
+        }
     }
 
     /// Returns `false` if the values are only in a meaning column.

@@ -2,6 +2,8 @@
 
 use arrow_schema::{DataType, Field, TimeUnit};
 
+use crate::cell_type::INTEGER_KEY;
+
 /// FNV-1a with 64 bits, and a final mixing step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fingerprint(u64);
@@ -25,7 +27,8 @@ impl Fingerprint {
     #[must_use]
     pub(crate) fn with_field(self, field: &Field) -> Self {
         let name = Self::new().with(field.name().as_bytes()).hash();
-        self.with(&name.to_le_bytes()).with_type(field.data_type())
+        let hash = self.with(&name.to_le_bytes()).with_type(field.data_type());
+        field.metadata().get(INTEGER_KEY).map_or(hash, |kind| hash.with(kind.as_bytes()))
     }
 
     /// Adds a type. Its number does not depend on the Arrow version.

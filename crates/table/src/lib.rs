@@ -36,7 +36,7 @@
 //! |---|---|
 //! | integer of up to 32 bits | the next larger integer with its sign |
 //! | unsigned integer of 33 to 63 bits | `Int64` (64 bits: `UInt64`) |
-//! | longer integer | `Decimal128(38, 0)` if all values fit, else `FixedSizeBinary`, most significant byte first |
+//! | longer integer | `Decimal128(38, 0)` if all values fit, else `FixedSizeBinary`, most significant byte first, with the metadata [`INTEGER_KEY`] |
 //! | enumeration | the number, and a name dictionary in the column `NAME.label` |
 //! | bit map | the bits, and a list of names in `NAME.flags` |
 //! | boolean, floating-point number | `Boolean`, `Float32`, `Float64` (longer: bytes) |
@@ -105,6 +105,7 @@ pub use arrow_array;
 pub use arrow_output::ArrowIpcWriter;
 pub use arrow_schema;
 pub use batch_output::BatchOutput;
+pub use cell_type::INTEGER_KEY;
 pub use common_columns::common_type;
 pub use ordered_batches::{OrderedBatches, PlacedBatch};
 #[cfg(feature = "parquet")]

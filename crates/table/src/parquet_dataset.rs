@@ -13,7 +13,7 @@ use ichnos_model::class::Value;
 use ichnos_model::clock::ClockOrigin;
 
 use crate::append_root::AppendRoot;
-use crate::common_columns::{COLUMNS_FILE, common_schema};
+use crate::common_columns::{COLUMNS_FILE, common_columns};
 use crate::dataset_names::{DatasetNames, file_name, side_file};
 use crate::encoders::Encoders;
 use crate::note::TableNote;
@@ -192,11 +192,12 @@ impl ParquetDataset {
         // Partitions share their columns.
         let mut known = HashSet::new();
         let tables = self.tables.iter().filter(|table| known.insert((table.fingerprint, table.plan.name())));
-        let schema = common_schema(tables.map(|table| table.plan.schema()));
-        let Some(schema) = schema.filter(|schema| !schema.fields().is_empty()) else { return Ok(()) };
-        let metadata = vec![(VERSION_KEY.to_owned(), env!("CARGO_PKG_VERSION").to_owned())];
+        let common = common_columns(tables.map(|table| table.plan.schema()));
+        let Some(common) = common.filter(|common| !common.schema.fields().is_empty()) else { return Ok(()) };
+        let mut metadata = vec![(VERSION_KEY.to_owned(), env!("CARGO_PKG_VERSION").to_owned())];
+        metadata.extend(common.metadata());
         let (directory, encoders) = (&self.directory, &mut self.encoders);
-        let file = ParquetFile::create(directory, encoders, COLUMNS_FILE, &schema, false, metadata)?;
+        let file = ParquetFile::create(directory, encoders, COLUMNS_FILE, &common.schema, false, metadata)?;
         file.finish(&self.encoders)
     }
 

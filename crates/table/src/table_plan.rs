@@ -293,12 +293,12 @@ fn schema(
     };
     let meaning = |meaning: &MeaningColumn| match meaning.source {
         MeaningSource::Field(column) => {
-            let data_type = columns.get(column).map_or(DataType::Null, FieldColumn::data_type);
-            Arc::new(ArrowField::new(meaning.name, data_type, true))
+            let missing = || ArrowField::new(meaning.name, DataType::Null, true);
+            Arc::new(columns.get(column).map_or_else(missing, |column| column.field(meaning.name)))
         }
         MeaningSource::PacketContext(_) | MeaningSource::Constant(_) => shared_field(meaning.name),
     };
-    let field = |column: &FieldColumn| Arc::new(ArrowField::new(&column.name, column.data_type(), true));
+    let field = |column: &FieldColumn| Arc::new(column.field(&column.name));
     let shown = columns.iter().filter(|column| column.is_shown);
     let fields: Vec<FieldRef> =
         properties.iter().map(property).chain(meanings.iter().map(meaning)).chain(shown.map(field)).collect();

@@ -136,11 +136,22 @@ fn names_of_other_tools() {
     assert!(matches!(filter("tid == 1").unwrap_err().kind, FilterErrorKind::UnknownName { .. }));
     assert!(matches!(filter("comm == \"x\"").unwrap_err().kind, FilterErrorKind::UnknownName { .. }));
     let class = EventRecordClass::new("tick", [Member::new("n", FieldClass::unsigned(8))]);
-    let trace = TraceClass::new("test", [], [DataStreamClass::new(None, [class])]);
+    let mut stream = DataStreamClass::new(None, [class]);
+    let cpu = Member::new("cpu_id", FieldClass::unsigned(8));
+    stream.packet_context = Some(Arc::new(FieldClass::structure([cpu])));
+    let trace = TraceClass::new("test", [], [stream]);
     let trace = Arc::new(Trace::new(trace, "", &Limits::default()).unwrap());
     let scope = FilterScope { traces: &[Arc::clone(&trace)], has_dynamic_classes: false };
     let new = |text: &str| Filter::new(&text.parse().unwrap(), scope, &resolve).unwrap();
     assert!(new("name == \"tick\"").warnings().is_empty());
+    // As in tables, without a field of this meaning.
+    assert!(new("cpu == 1").warnings().is_empty());
+    for unknown in ["n.label == 1", "n.flags == 1", "operation == 1"] {
+        assert!(
+            matches!(filter(unknown).unwrap_err().kind, FilterErrorKind::UnknownName { .. }),
+            "{unknown}"
+        );
+    }
     assert_eq!(new("name == \"tack\"").warnings()[0].message, "no event record class is called `tack`");
 }
 

@@ -35,6 +35,18 @@ impl QueryError {
         Self { message: message.into(), ..Self::default() }
     }
 
+    /// Returns the error of a run that its user ended.
+    #[must_use]
+    pub fn interrupted() -> Self {
+        Self::new("interrupted")
+    }
+
+    /// Sets the file with the problem, and the position in it.
+    #[must_use]
+    pub(crate) fn at(self, path: impl Into<String>, byte: Option<u64>) -> Self {
+        Self { path: Some(path.into()), byte, ..self }
+    }
+
     /// Sets the suggested fix.
     #[must_use]
     pub fn help(self, help: impl Into<String>) -> Self {

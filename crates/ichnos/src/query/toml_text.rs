@@ -32,8 +32,9 @@ impl TomlText {
     /// If it cannot be read, is too long, or is not UTF-8.
     pub fn read(path: &Path, what: &str) -> Result<Self, QueryError> {
         let shown = path.display().to_string();
-        let failed =
-            |error: &dyn std::fmt::Display| QueryError::new(format!("{shown}: cannot be read: {error}"));
+        let failed = |error: &dyn std::fmt::Display| {
+            QueryError::new(format!("{shown}: cannot be read: {error}")).at(&*shown, None)
+        };
         let mut bytes = Vec::new();
         let file = File::open(path).map_err(|error| failed(&error))?;
         file.take(LONGEST + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
@@ -43,6 +44,7 @@ impl TomlText {
         let text = String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
             QueryError::new(format!("{shown}: byte {at}: expected text in UTF-8"))
+                .at(&*shown, Some(at as u64))
         })?;
         Ok(Self { shown, text })
     }
@@ -119,6 +121,6 @@ impl TomlText {
     /// Returns an error with the position of a byte.
     #[must_use]
     pub fn failure(&self, at: usize, what: &str) -> QueryError {
-        QueryError::new(format!("{}: {what}", self.place(at)))
+        QueryError::new(format!("{}: {what}", self.place(at))).at(&*self.shown, Some(at as u64))
     }
 }

@@ -129,7 +129,7 @@ impl QueryTexts {
         let offset = clock_offset_from(time).map_err(failure)?;
         let found = path_offsets(&pattern, offset, self.paths.iter().map(PathBuf::as_path));
         if found.is_empty() {
-            return Err(failure(format!("no path matches `{path}`")));
+            return Err(failure(format!("no path matches `{path}`")).at(path, None));
         }
         options.clock_offsets.extend(found);
         Ok(())

@@ -1,11 +1,11 @@
 //! Event record classes and the numbers of their events.
 
-use ichnos_model::Window;
 use ichnos_model::event::EventCounts;
+use ichnos_model::{OpenedTrace, Window};
 use ichnos_table::RecordRows;
 use ichnos_table::arrow_schema::DataType;
 
-use super::row_source::{RowColumns, RowSource, row_error};
+use super::row_source::{RowColumns, RowSource, count_events, row_error};
 use crate::query::{QueryError, TraceQuery};
 
 /// Columns.
@@ -37,8 +37,28 @@ impl ClassRows {
     }
 }
 
+/// Finds the classes of a trace that declares none: reads all its events. Asks from time to time whether reading goes on.
+///
+/// # Errors
+/// If `goes_on` returned `false`.
+pub fn find_classes(trace: &dyn OpenedTrace, goes_on: &mut dyn FnMut() -> bool) -> Result<(), QueryError> {
+    if !trace.has_dynamic_classes() {
+        return Ok(());
+    }
+    let cursors = (0..trace.data_streams().len()).filter_map(|index| trace.cursor(index, Window::default()));
+    for cursor in cursors {
+        count_events(cursor, &mut EventCounts::default(), goes_on, |_| Ok(()))?;
+    }
+    Ok(())
+}
+
 impl RowSource for ClassRows {
-    fn read(&mut self, query: &TraceQuery, rows: &mut RecordRows) -> Result<bool, QueryError> {
+    fn read(
+        &mut self,
+        query: &TraceQuery,
+        rows: &mut RecordRows,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<bool, QueryError> {
         let Some(trace) = query.session().traces().get(self.next) else { return Ok(false) };
         self.next += 1;
         let classes = &trace.trace().class.data_streams;
@@ -47,10 +67,9 @@ impl RowSource for ClassRows {
         if self.counts || trace.has_dynamic_classes() {
             for (index, stream) in trace.data_streams().into_iter().enumerate() {
                 let cursor = trace.cursor(index, Window::default());
-                let (Some(mut cursor), Some(counts)) = (cursor, counts.get_mut(stream.class_index)) else {
-                    continue;
-                };
-                while cursor.count_events(u32::MAX, counts).is_some() {}
+                if let (Some(cursor), Some(counts)) = (cursor, counts.get_mut(stream.class_index)) {
+                    count_events(cursor, counts, goes_on, |_| Ok(()))?;
+                }
             }
         }
         for (index, (class, counts)) in classes.iter().zip(&counts).enumerate() {

@@ -14,6 +14,7 @@ use ichnos_table::{
     MOST_COLUMNS, PROPERTIES, Projection, TableOptions, TablePlan, TimestampUnit, common_type,
 };
 
+use super::row_source::STEP;
 use crate::query::{QueryError, StreamPart, TraceQuery};
 
 /// Columns that all tables have.
@@ -441,9 +442,14 @@ fn read_classes(
     let Some(mut cursor) = query.cursor(part.number, part.index, None) else { return Ok(()) };
     let mut known: Vec<bool> = Vec::new();
     let mut last = None;
+    let mut left = STEP;
     while let Some(head) = cursor.next_head() {
-        if !goes_on() {
-            return Err(QueryError::new("interrupted"));
+        left -= 1;
+        if left == 0 {
+            left = STEP;
+            if !goes_on() {
+                return Err(QueryError::interrupted());
+            }
         }
         if head.kind != MessageKind::Event {
             continue;

@@ -256,9 +256,46 @@ impl EventReader {
         check: &mut dyn FnMut() -> io::Result<()>,
     ) -> io::Result<Option<ReadBlock>> {
         loop {
-            if self.cursor.is_none() && !self.next_unit(scan) {
+            if let Some(block) = self.read_part(scan, most, check)? {
+                return Ok(Some(block));
+            }
+            let part = scan.next.fetch_add(1, Ordering::Relaxed);
+            if part >= scan.units.len() {
                 return Ok(None);
             }
+            self.start_part(scan, part);
+        }
+    }
+
+    /// Starts with a part of the events, by its number below [`EventScan::most_readers`].
+    pub fn start_part(&mut self, scan: &EventScan, part: usize) {
+        self.path = Arc::default();
+        let unit = scan.units.get(part);
+        self.cursor = match unit {
+            None => None,
+            // The clocks were checked before.
+            Some(ScanUnit::All) => scan.query.merged().ok(),
+            Some(ScanUnit::Stream { trace, stream, packets }) => {
+                let opened = scan.query.session().traces().get(*trace);
+                self.path = opened.map(|trace| trace.path().into()).unwrap_or_default();
+                scan.query.cursor(*trace, *stream, packets.clone())
+            }
+        };
+        self.is_merged = matches!(unit, Some(ScanUnit::All));
+        self.is_started = false;
+    }
+
+    /// Returns the next rows of the part, as [`Self::read_some`] does. `None` at its end.
+    ///
+    /// # Errors
+    /// As for [`Self::read_some`].
+    pub fn read_part(
+        &mut self,
+        scan: &EventScan,
+        most: usize,
+        check: &mut dyn FnMut() -> io::Result<()>,
+    ) -> io::Result<Option<ReadBlock>> {
+        while self.cursor.is_some() {
             if scan.only_counts() {
                 check()?;
                 let count = self.count();
@@ -272,28 +309,7 @@ impl EventReader {
                 }
             }
         }
-    }
-
-    /// Starts with the next unit. Returns `false` after the last one.
-    fn next_unit(&mut self, scan: &EventScan) -> bool {
-        while let Some(unit) = scan.units.get(scan.next.fetch_add(1, Ordering::Relaxed)) {
-            self.path = Arc::default();
-            self.cursor = match unit {
-                // The clocks were checked before.
-                ScanUnit::All => scan.query.merged().ok(),
-                ScanUnit::Stream { trace, stream, packets } => {
-                    let opened = scan.query.session().traces().get(*trace);
-                    self.path = opened.map(|trace| trace.path().into()).unwrap_or_default();
-                    scan.query.cursor(*trace, *stream, packets.clone())
-                }
-            };
-            self.is_merged = matches!(unit, ScanUnit::All);
-            self.is_started = false;
-            if self.cursor.is_some() {
-                return true;
-            }
-        }
-        false
+        Ok(None)
     }
 
     /// Counts some events.

@@ -41,7 +41,12 @@ pub(super) struct InfoRows {
 }
 
 impl RowSource for InfoRows {
-    fn read(&mut self, query: &TraceQuery, rows: &mut RecordRows) -> Result<bool, QueryError> {
+    fn read(
+        &mut self,
+        query: &TraceQuery,
+        rows: &mut RecordRows,
+        _: &mut dyn FnMut() -> bool,
+    ) -> Result<bool, QueryError> {
         let Some(trace) = query.session().traces().get(self.next) else { return Ok(false) };
         self.next += 1;
         let mut added = Ok(());

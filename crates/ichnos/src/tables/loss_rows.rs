@@ -1,13 +1,12 @@
 //! Discarded events, and unreadable data.
 
-use ichnos_model::cursor::MessageKind;
 use ichnos_model::event::EventCounts;
 use ichnos_model::message::{Damage, Discarded};
 use ichnos_model::{Message, Window};
 use ichnos_table::arrow_schema::DataType;
 use ichnos_table::{RecordRows, RowCell};
 
-use super::row_source::{RowColumns, RowSource, row_error};
+use super::row_source::{RowColumns, RowSource, count_events, row_error};
 use crate::Session;
 use crate::query::{QueryError, StreamPart, TraceQuery};
 
@@ -35,7 +34,12 @@ pub(super) struct LossRows {
 }
 
 impl RowSource for LossRows {
-    fn read(&mut self, query: &TraceQuery, rows: &mut RecordRows) -> Result<bool, QueryError> {
+    fn read(
+        &mut self,
+        query: &TraceQuery,
+        rows: &mut RecordRows,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<bool, QueryError> {
         let Some(number) = self.next else {
             of_traces(query.session(), rows)?;
             self.next = Some(0);
@@ -43,7 +47,7 @@ impl RowSource for LossRows {
         };
         let streams = query.streams();
         let Some(part) = streams.get(number) else { return Ok(false) };
-        of_stream(part, number, rows)?;
+        of_stream(part, number, rows, goes_on)?;
         self.next = Some(number + 1);
         Ok(true)
     }
@@ -80,23 +84,21 @@ fn add_problem(
     rows.add(&row).map_err(row_error)
 }
 
-fn of_stream(part: &StreamPart<'_>, number: usize, rows: &mut RecordRows) -> Result<(), QueryError> {
-    let Some(mut cursor) = part.trace.cursor(part.index, Window::default()) else { return Ok(()) };
-    let mut counts = EventCounts::default();
-    while let Some(head) = cursor.count_events(u32::MAX, &mut counts) {
-        if head.kind == MessageKind::Event {
-            continue;
+fn of_stream(
+    part: &StreamPart<'_>,
+    number: usize,
+    rows: &mut RecordRows,
+    goes_on: &mut dyn FnMut() -> bool,
+) -> Result<(), QueryError> {
+    let Some(cursor) = part.trace.cursor(part.index, Window::default()) else { return Ok(()) };
+    count_events(cursor, &mut EventCounts::default(), goes_on, |message| match message {
+        Message::DiscardedEvents(loss) => add_loss(part, number, loss, "events", rows),
+        Message::DiscardedPackets(loss) => add_loss(part, number, loss, "packets", rows),
+        Message::Damage(damage) => {
+            add_damage(part.trace.path(), Some((number, &part.stream.name)), damage, rows)
         }
-        match cursor.current() {
-            Some(Message::DiscardedEvents(loss)) => add_loss(part, number, &loss, "events", rows)?,
-            Some(Message::DiscardedPackets(loss)) => add_loss(part, number, &loss, "packets", rows)?,
-            Some(Message::Damage(damage)) => {
-                add_damage(part.trace.path(), Some((number, &part.stream.name)), damage, rows)?;
-            }
-            _ => {}
-        }
-    }
-    Ok(())
+        _ => Ok(()),
+    })
 }
 
 fn add_loss(

@@ -100,7 +100,12 @@ impl SpanRows {
 }
 
 impl RowSource for SpanRows {
-    fn read(&mut self, _: &TraceQuery, rows: &mut RecordRows) -> Result<bool, QueryError> {
+    fn read(
+        &mut self,
+        _: &TraceQuery,
+        rows: &mut RecordRows,
+        _: &mut dyn FnMut() -> bool,
+    ) -> Result<bool, QueryError> {
         let Self { merge: place, is_started, selection, pairs } = self;
         let Some(merge) = place else { return Ok(false) };
         let (mut left, mut added) = (AT_ONCE, Ok(()));

@@ -7,7 +7,7 @@ use ichnos_model::{DataStream, Window};
 use ichnos_table::arrow_schema::DataType;
 use ichnos_table::{RecordRows, write_stacks};
 
-use super::row_source::{RowColumns, RowSource, row_error};
+use super::row_source::{RowColumns, RowSource, count_events, row_error};
 use crate::query::{QueryError, TraceQuery};
 
 /// Columns of call stacks.
@@ -40,12 +40,16 @@ impl StackRows {
 }
 
 impl RowSource for StackRows {
-    fn read(&mut self, query: &TraceQuery, rows: &mut RecordRows) -> Result<bool, QueryError> {
+    fn read(
+        &mut self,
+        query: &TraceQuery,
+        rows: &mut RecordRows,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<bool, QueryError> {
         let parts = query.streams();
         for part in &parts {
-            if let Some(mut cursor) = part.trace.cursor(part.index, Window::default()) {
-                let mut counts = EventCounts::default();
-                while cursor.count_events(u32::MAX, &mut counts).is_some() {}
+            if let Some(cursor) = part.trace.cursor(part.index, Window::default()) {
+                count_events(cursor, &mut EventCounts::default(), goes_on, |_| Ok(()))?;
             }
         }
         let streams: Vec<Arc<DataStream>> = parts.into_iter().map(|part| part.stream).collect();

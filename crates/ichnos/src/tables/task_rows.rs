@@ -1,13 +1,15 @@
 //! Tasks: operations that cause each other, across threads, machines and formats.
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 
 use ichnos_analysis::{TaskCollector, TaskGraph, TaskOptions, Tasks};
 use ichnos_model::meaning::CauseKind;
+use ichnos_model::{Message, Sink as _};
 use ichnos_table::RecordRows;
 use ichnos_table::arrow_schema::DataType;
 
-use super::row_source::{RowColumns, RowSource, row_error};
+use super::row_source::{RowColumns, RowSource, STEP, row_error};
 use crate::Session;
 use crate::query::{QueryError, TraceQuery};
 
@@ -44,52 +46,65 @@ pub(super) const EDGE_COLUMNS: RowColumns = &[
 ];
 
 /// Makes the rows of one task after the other.
+#[derive(Default)]
 pub(super) struct TaskRows(TaskList);
 
 /// Makes the rows of the edges of one task after the other.
+#[derive(Default)]
 pub(super) struct EdgeRows(TaskList);
 
 /// Tasks of all traces, and the next one.
+#[derive(Default)]
 struct TaskList {
-    tasks: Tasks,
+    /// `None` before the events are read.
+    tasks: Option<Tasks>,
     next: usize,
 }
 
+/// Reads all events. Events of other formats join the tasks that they name.
+fn find_tasks(session: &Session, goes_on: &mut dyn FnMut() -> bool) -> Result<Tasks, QueryError> {
+    let mut options = TaskOptions::default();
+    options.find_mentions = crate::formats().filter_map(|format| format.find_mentions).collect();
+    let mut tasks = TaskCollector::new(options);
+    let (mut left, mut is_ended) = (STEP, false);
+    let mut take = |message: &Message<'_>| {
+        left -= 1;
+        if left == 0 {
+            left = STEP;
+            is_ended = !goes_on();
+        }
+        if is_ended { Ok(ControlFlow::Break(())) } else { tasks.message(message) }
+    };
+    session.reader()?.pass().run(&mut take).map_err(row_error)?;
+    if is_ended { Err(QueryError::interrupted()) } else { Ok(tasks.finish()) }
+}
+
 impl TaskList {
-    /// Reads all events. Events of other formats join the tasks that they name.
-    fn new(session: &Session) -> Result<Self, QueryError> {
-        let mut options = TaskOptions::default();
-        options.find_mentions = crate::formats().filter_map(|format| format.find_mentions).collect();
-        let mut tasks = TaskCollector::new(options);
-        let reader = session.reader()?;
-        reader.pass().run(&mut tasks).map_err(row_error)?;
-        Ok(Self { tasks: tasks.finish(), next: 0 })
-    }
-
     /// Returns the next task. `None` after the last one.
-    fn take(&mut self) -> Option<usize> {
-        let task = Some(self.next).filter(|next| *next < self.tasks.len())?;
+    fn take(
+        &mut self,
+        session: &Session,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<(&Tasks, usize)>, QueryError> {
+        let tasks = match &mut self.tasks {
+            Some(tasks) => tasks,
+            place => place.insert(find_tasks(session, goes_on)?),
+        };
+        let task = self.next;
         self.next += 1;
-        Some(task)
-    }
-}
-
-impl TaskRows {
-    pub(super) fn new(query: &TraceQuery) -> Result<Self, QueryError> {
-        TaskList::new(query.session()).map(Self)
-    }
-}
-
-impl EdgeRows {
-    pub(super) fn new(query: &TraceQuery) -> Result<Self, QueryError> {
-        TaskList::new(query.session()).map(Self)
+        Ok((task < tasks.len()).then_some((&*tasks, task)))
     }
 }
 
 impl RowSource for TaskRows {
-    fn read(&mut self, _: &TraceQuery, rows: &mut RecordRows) -> Result<bool, QueryError> {
-        let Some(task) = self.0.take() else { return Ok(false) };
-        if let Some(summary) = self.0.tasks.summary(task) {
+    fn read(
+        &mut self,
+        query: &TraceQuery,
+        rows: &mut RecordRows,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<bool, QueryError> {
+        let Some((tasks, task)) = self.0.take(query.session(), goes_on)? else { return Ok(false) };
+        if let Some(summary) = tasks.summary(task) {
             let duration = summary.begin.zip(summary.end).map(|(begin, end)| end - begin);
             let row = [
                 summary.id.to_string().into(),
@@ -111,10 +126,15 @@ impl RowSource for TaskRows {
 }
 
 impl RowSource for EdgeRows {
-    fn read(&mut self, _: &TraceQuery, rows: &mut RecordRows) -> Result<bool, QueryError> {
-        let Some(task) = self.0.take() else { return Ok(false) };
-        let id = self.0.tasks.id(task).map(|id| id.to_string()).unwrap_or_default();
-        let graph = self.0.tasks.graph(task);
+    fn read(
+        &mut self,
+        query: &TraceQuery,
+        rows: &mut RecordRows,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<bool, QueryError> {
+        let Some((tasks, task)) = self.0.take(query.session(), goes_on)? else { return Ok(false) };
+        let id = tasks.id(task).map(|id| id.to_string()).unwrap_or_default();
+        let graph = tasks.graph(task);
         let path = graph.critical_path();
         let critical: HashSet<(u32, u32)> = path.windows(2).map(|pair| (pair[0], pair[1])).collect();
         for effect in 0..graph.len() {

@@ -14,6 +14,7 @@ use crate::query::{QueryError, TraceQuery};
 /// Computes a table. Iterates over its record batches.
 pub struct TraceRows {
     query: Arc<TraceQuery>,
+    table: TraceTable,
     /// `None` after the last rows.
     source: Option<Box<dyn RowSource>>,
     rows: RecordRows,
@@ -43,17 +44,20 @@ impl TraceRows {
         table: TraceTable,
         wants: impl Fn(usize) -> bool,
     ) -> Result<Self, QueryError> {
+        if matches!(table, TraceTable::Edges | TraceTable::Tasks) {
+            query.session().reader()?;
+        }
         let source: Box<dyn RowSource> = match table {
             TraceTable::Classes => Box::new(class_rows::ClassRows::new(wants(class_rows::EVENTS))),
-            TraceTable::Edges => Box::new(task_rows::EdgeRows::new(&query)?),
+            TraceTable::Edges => Box::new(task_rows::EdgeRows::default()),
             TraceTable::Frames => Box::new(stack_rows::StackRows::frames()),
             TraceTable::Info => Box::new(info_rows::InfoRows::default()),
             TraceTable::Losses => Box::new(loss_rows::LossRows::default()),
             TraceTable::Spans => Box::new(span_rows::SpanRows::new(&query)?),
             TraceTable::Stacks => Box::new(stack_rows::StackRows::stacks()),
-            TraceTable::Tasks => Box::new(task_rows::TaskRows::new(&query)?),
+            TraceTable::Tasks => Box::new(task_rows::TaskRows::default()),
         };
-        Ok(Self { query, source: Some(source), rows: RecordRows::new(table.columns(), wants) })
+        Ok(Self { query, table, source: Some(source), rows: RecordRows::new(table.columns(), wants) })
     }
 
     /// Returns the columns of the batches.
@@ -62,14 +66,32 @@ impl TraceRows {
         self.rows.schema()
     }
 
-    fn read(&mut self) -> Result<Option<RecordBatch>, QueryError> {
+    /// Returns the next batch. Asks from time to time whether reading goes on, and otherwise ends it with an error.
+    pub fn next_while(
+        &mut self,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Option<Result<RecordBatch, QueryError>> {
+        let read = self.read(goes_on).transpose()?;
+        if read.is_err() {
+            self.source = None;
+        }
+        Some(read)
+    }
+
+    fn read(&mut self, goes_on: &mut dyn FnMut() -> bool) -> Result<Option<RecordBatch>, QueryError> {
         loop {
             if let Some(batch) = self.rows.take() {
                 return Ok(Some(batch));
             }
             let Some(source) = &mut self.source else { return Ok(None) };
-            if !source.read(&self.query, &mut self.rows)? {
+            if !goes_on() {
+                return Err(QueryError::interrupted());
+            }
+            if !source.read(&self.query, &mut self.rows, goes_on)? {
                 self.source = None;
+                if self.table.has_selection() {
+                    self.query.review()?;
+                }
                 self.rows.flush().map_err(row_error)?;
             }
         }
@@ -80,10 +102,6 @@ impl Iterator for TraceRows {
     type Item = Result<RecordBatch, QueryError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let read = self.read().transpose()?;
-        if read.is_err() {
-            self.source = None;
-        }
-        Some(read)
+        self.next_while(&mut || true)
     }
 }

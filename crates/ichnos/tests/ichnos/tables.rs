@@ -71,6 +71,23 @@ fn unrelated_clocks_need_permission() {
     scan(&texts).unwrap();
 }
 
+#[test]
+fn tables_end_early_and_know_all_names_afterwards() {
+    for table in TraceTable::ALL {
+        let query = Arc::new(table.open(frames()).unwrap());
+        let mut rows = TraceRows::new(query, table).unwrap();
+        let error = rows.next_while(&mut || false).unwrap().unwrap_err();
+        assert_eq!(error.to_string(), "interrupted", "{table:?}");
+        assert!(rows.next().is_none());
+    }
+    // The classes of this trace are known once it was read.
+    let mut texts = QueryTexts::new([example("hello-jsonl/requests.jsonl")]);
+    texts.filter = Some("numbr == 1".to_owned());
+    let query = Arc::new(TraceTable::Spans.open(texts).unwrap());
+    let mut rows = TraceRows::new(query, TraceTable::Spans).unwrap();
+    assert_eq!(rows.next().unwrap().unwrap_err().to_string(), "filter: no event has a field `numbr`");
+}
+
 /// Reads all events, and returns their times.
 fn times(texts: QueryTexts) -> Vec<i64> {
     let query = Arc::new(TraceQuery::open(texts, RunningParts::Nothing).unwrap());

@@ -24,7 +24,10 @@ __all__ = [
 __version__: str
 
 _Path = str | PathLike[str]
+_PathKey = TypeVar("_PathKey", bound=_Path)
 _Default = TypeVar("_Default")
+# Value of an option of a format.
+_Option = str | int | float | bool | PathLike[str]
 # An integer is nanoseconds. A text is a time as for the command.
 _Duration = int | str
 # The origin of the clock is 0. A date needs a time zone.
@@ -165,6 +168,7 @@ class Trace:
         columns: Iterable[str] | None = None,
         timestamps: Literal["micros", "nanos"] | None = None,
         merge: bool = True,
+        threads: int | None = None,
     ) -> Events:
         """Returns selected events."""
 
@@ -208,14 +212,14 @@ class Trace:
 def open(
     paths: _Path | Iterable[_Path],
     *,
-    offset: _Duration | dict[str, _Duration] | None = None,
+    offset: _Duration | Mapping[_PathKey, _Duration] | None = None,
     map: _Path | Iterable[_Path] | None = None,
     assume_correlated: bool = False,
 ) -> Trace:
     """Opens traces: files, directories and archives of any format."""
 
 def convert(
-    paths: _Path | Iterable[_Path],
+    paths: _Path | Iterable[_Path] | Trace,
     output: _Path,
     *,
     to: str | None = None,
@@ -224,9 +228,12 @@ def convert(
     filter: str | None = None,
     begin: _Time | None = None,
     end: _Time | None = None,
-    options: dict[str, str | Iterable[str]] | None = None,
+    options: Mapping[str, _Option | Iterable[_Option]] | None = None,
     strict: bool = False,
     force: bool = False,
     threads: int | None = None,
+    offset: _Duration | Mapping[_PathKey, _Duration] | None = None,
+    map: _Path | Iterable[_Path] | None = None,
+    assume_correlated: bool = False,
 ) -> dict[str, Any]:
     """Writes traces in another format, and returns what was written."""
