@@ -213,6 +213,7 @@ def texts():
         for html in (trace._repr_html_(), events._repr_html_(), trace.classes._repr_html_()):
             assert "<b>" not in html and "\x1b" not in html and "\u202e" not in html and "<table>" in html
         assert "&lt;b&gt;" in trace.classes._repr_html_()
+        assert events._repr_html_().count("<tr>") == 3 and "<td>1</td>" in events._repr_html_()
         error = raises(lambda: trace.events(columns=[hostile[:-1]]), "\nhelp: did you mean")
         for text in (str(error).replace("\n", ""), error.help):
             assert not any(ord(c) < 32 or c in "\x7f\u202e" for c in text), repr(text)
