@@ -20,7 +20,7 @@ use crate::exclusive::Exclusive;
 use crate::failure::{CallFailure, detached};
 use crate::interrupts::Interrupts;
 use crate::row::{ColumnNames, NamedBatch, RowPlace};
-use crate::table::{column_names, columns_html};
+use crate::table::{column_names, rows_html};
 use crate::text::columns;
 
 /// Number of events that are read at once.
@@ -76,8 +76,8 @@ impl PythonEvents {
         format!("<ichnos.Events {}>", columns(&self.batches.schema))
     }
 
-    fn _repr_html_(&self) -> String {
-        columns_html("Events. Columns:", &self.batches)
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        rows_html(py, &self.batches)
     }
 }
 

@@ -68,33 +68,7 @@ impl PythonTable {
     }
 
     pub(crate) fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
-        let rows = RowIterator::new(py, &self.batches)?;
-        let fields = self.batches.schema.fields();
-        let mut text = String::from("<table><thead><tr>");
-        for field in fields.iter().take(SHOWN_COLUMNS) {
-            let _ = write!(text, "<th>{}</th>", html(field.name()));
-        }
-        text.push_str("</tr></thead><tbody>");
-        let mut goes_on = false;
-        for count in 0.. {
-            let Some(place) = rows.next_place(py)? else { break };
-            if count == SHOWN_ROWS {
-                goes_on = true;
-                break;
-            }
-            text.push_str("<tr>");
-            for column in 0..fields.len().min(SHOWN_COLUMNS) {
-                let value = place.at(py, column)?;
-                let cell = if value.is_none() { String::new() } else { html(&value.str()?.to_string()) };
-                let _ = write!(text, "<td>{cell}</td>");
-            }
-            text.push_str("</tr>");
-        }
-        text.push_str("</tbody></table>");
-        if goes_on {
-            text.push_str("<p>… and more rows</p>");
-        }
-        Ok(text)
+        rows_html(py, &self.batches)
     }
 }
 
@@ -103,20 +77,38 @@ pub(crate) fn column_names<'py>(py: Python<'py>, batches: &Batches) -> PyResult<
     PyList::new(py, batches.schema.fields().iter().map(|field| field.name()))
 }
 
-/// Returns a notebook's text for the columns.
-pub(crate) fn columns_html(title: &str, batches: &Batches) -> String {
-    let mut text =
-        format!("<p>{}</p><table><thead><tr><th>column</th><th>type</th></tr></thead><tbody>", html(title));
+/// Returns a notebook's text for the first rows.
+pub(crate) fn rows_html(py: Python<'_>, batches: &Batches) -> PyResult<String> {
+    let rows = RowIterator::new(py, batches)?;
     let fields = batches.schema.fields();
+    let mut text = String::from("<table><thead><tr>");
     for field in fields.iter().take(SHOWN_COLUMNS) {
-        let of = html(&field.data_type().to_string());
-        let _ = write!(text, "<tr><td>{}</td><td>{of}</td></tr>", html(field.name()));
+        let _ = write!(text, "<th>{}</th>", html(field.name()));
+    }
+    text.push_str("</tr></thead><tbody>");
+    let mut goes_on = false;
+    for count in 0.. {
+        let Some(place) = rows.next_place(py)? else { break };
+        if count == SHOWN_ROWS {
+            goes_on = true;
+            break;
+        }
+        text.push_str("<tr>");
+        for column in 0..fields.len().min(SHOWN_COLUMNS) {
+            let value = place.at(py, column)?;
+            let cell = if value.is_none() { String::new() } else { html(&value.str()?.to_string()) };
+            let _ = write!(text, "<td>{cell}</td>");
+        }
+        text.push_str("</tr>");
     }
     text.push_str("</tbody></table>");
+    if goes_on {
+        text.push_str("<p>… and more rows</p>");
+    }
     if fields.len() > SHOWN_COLUMNS {
         let _ = write!(text, "<p>… and {} more columns</p>", fields.len() - SHOWN_COLUMNS);
     }
-    text
+    Ok(text)
 }
 
 /// Iterator over the rows of a table.

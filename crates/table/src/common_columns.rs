@@ -16,18 +16,21 @@ pub(crate) const COLUMNS_FILE: &str = "columns.parquet";
 /// Start of the metadata keys in this file for columns that are left out.
 const LEFT_OUT_KEY: &str = "ichnos.left_out";
 
+/// Two types without a type that can represent the values of both.
+type Unlike = (DataType, DataType);
+
 /// Columns of all tables.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct CommonColumns {
     pub(crate) schema: SchemaRef,
-    /// Columns that are left out, with two types that no type can represent.
-    pub(crate) left_out: Vec<(String, (DataType, DataType))>,
+    /// Columns that are left out, with two of their types.
+    pub(crate) left_out: Vec<(String, Unlike)>,
 }
 
 impl CommonColumns {
     /// Returns the columns that are left out, and why, as metadata of the file.
     pub(crate) fn metadata(&self) -> impl Iterator<Item = (String, String)> {
-        let described = |(name, (a, b)): &(String, (DataType, DataType))| {
+        let described = |(name, (a, b)): &(String, Unlike)| {
             (format!("{LEFT_OUT_KEY}.{name}"), format!("no type has all values of the types {a} and {b}"))
         };
         self.left_out.iter().map(described)
@@ -38,7 +41,7 @@ impl CommonColumns {
 /// or as a dictionary. `None` if the columns are too many. Without a type that can represent all its values, a column is
 /// left out: programs could not read it with any other type.
 pub(crate) fn common_columns<'s>(tables: impl IntoIterator<Item = &'s SchemaRef>) -> Option<CommonColumns> {
-    let mut columns: Vec<(&str, Result<DataType, (DataType, DataType)>)> = Vec::new();
+    let mut columns: Vec<(&str, Result<DataType, Unlike>)> = Vec::new();
     let (mut indexes, mut length) = (HashMap::<&str, usize>::new(), 0);
     for field in tables.into_iter().flat_map(|table| table.fields()).filter(|field| field.name() != "event") {
         let name = field.name().as_str();

@@ -85,7 +85,7 @@ fn tables_end_early_and_know_all_names_afterwards() {
     texts.filter = Some("numbr == 1".to_owned());
     let query = Arc::new(TraceTable::Spans.open(texts).unwrap());
     let mut rows = TraceRows::new(query, TraceTable::Spans).unwrap();
-    assert_eq!(rows.next().unwrap().unwrap_err().to_string(), "filter: no event has a field `numbr`");
+    assert_eq!(rows.next().unwrap().unwrap_err().message, "filter: no event has a field `numbr`");
 }
 
 /// Reads all events, and returns their times.
