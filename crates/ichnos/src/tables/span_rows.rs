@@ -156,7 +156,7 @@ impl Pairs {
         spans.event(&found)?;
         if let Some(ended) = scheduling.ended_thread(trace, event, class) {
             let track = track(event.stream.key, &ended, trace);
-            spans.end_all(track)?;
+            spans.end_all(track, event.nanoseconds())?;
         }
         scheduling.observe(trace, event, class);
         Ok(())
@@ -272,12 +272,13 @@ impl SpanEnds<'_> {
         add(&span, now, true, paths, rows)
     }
 
-    fn end_all(&mut self, track: u64) -> io::Result<()> {
+    /// Ends the open spans of an ended thread.
+    fn end_all(&mut self, track: u64, now: Option<i128>) -> io::Result<()> {
         let Self { nested, depths, paths, rows, .. } = self;
         let mut added = Ok(());
         nested.end_all(track, |lost| {
             if added.is_ok() {
-                added = add(&lost, None, false, paths, rows);
+                added = add(&lost, now, false, paths, rows);
             }
         });
         depths.remove(&track);

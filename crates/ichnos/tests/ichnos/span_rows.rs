@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 
 use crate::viewers::{all_rows, convert, examples, open, processor};
 
-/// Returns begin, duration, name, depth and thread of complete spans, sorted.
+/// Returns begin, duration, name, depth and thread of spans with an end, sorted.
 fn span_rows(trace: &Path) -> Vec<String> {
     let query = TraceTable::Spans.open(QueryTexts::new([trace.to_owned()])).unwrap();
     let mut rows = Vec::new();
@@ -22,8 +22,8 @@ fn span_rows(trace: &Path) -> Vec<String> {
         let column = |name: &str| Arc::clone(batch.column_by_name(name).unwrap());
         let number = |name: &str| column(name).as_primitive::<Int64Type>().clone();
         let [begins, durations, depths] = ["begin_ts", "duration", "nesting"].map(number);
-        let [names, keys, threads, complete] = ["name", "key", "thread", "is_complete"].map(column);
-        for row in (0..batch.num_rows()).filter(|row| complete.as_boolean().value(*row)) {
+        let [names, keys, threads] = ["name", "key", "thread"].map(column);
+        for row in (0..batch.num_rows()).filter(|row| durations.is_valid(*row) && durations.value(*row) > 0) {
             // A span with a key has a track of its own.
             let is_on_thread = keys.is_null(row) && threads.is_valid(row);
             let thread = is_on_thread.then(|| threads.as_primitive::<UInt64Type>().value(row));
