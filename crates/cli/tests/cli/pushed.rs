@@ -390,8 +390,5 @@ fn interrupts_say_what_was_sent() {
     let output = child.wait_with_output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(130), "{err}");
-    assert!(
-        err.contains("stopped: ") && err.contains("acknowledged in 1 requests, 1 requests with"),
-        "{err}"
-    );
+    assert!(err.contains("stopped: ") && err.contains("acknowledged in 1 request, 1 request with"), "{err}");
 }
