@@ -108,7 +108,7 @@ pub use batch_output::BatchOutput;
 pub use common_columns::common_type;
 pub use ordered_batches::{OrderedBatches, PlacedBatch};
 #[cfg(feature = "parquet")]
-pub use otel_dataset::OtelDataset;
+pub use otel_dataset::{OtelDataset, OtelLosses};
 #[cfg(feature = "parquet")]
 pub use parquet_dataset::EVENT_KEY;
 #[cfg(feature = "parquet")]
