@@ -260,6 +260,8 @@ pub(crate) fn guess_signal(element: &EncodedMessage<'_>) -> Option<RequestSignal
             }
             // Times and the severity of log records.
             (1 | 11, WireValue::Fixed64(_)) | (2, WireValue::Varint(_)) => RequestSignal::Logs,
+            // Their event name. Metrics have their data before this number.
+            (12, WireValue::Bytes(..)) if !has_data => RequestSignal::Logs,
             // Texts can look like the data of metrics, so other fields come first.
             (5 | 7 | 9 | 10 | 11, WireValue::Bytes(data, at)) => {
                 has_data |= is_metric_data(number, data, at);

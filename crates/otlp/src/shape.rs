@@ -325,7 +325,8 @@ mod tests {
     fn repeated_names_get_numbers() {
         let mut members = ["a", "b", "a", "a_2", "a"].map(|name| NamedValue::new(name, AnyValue::Nothing));
         let renamed = rename_repeated(&mut members);
-        assert_eq!(renamed, [2, 4].map(|index| (index, "a".to_owned())));
+        let original = [(2, "a"), (3, "a_2"), (4, "a")];
+        assert_eq!(renamed, original.map(|(index, name)| (index, name.to_owned())));
         assert_eq!(members.map(|member| member.name.into_owned()), ["a", "b", "a_2", "a_2_2", "a_3"]);
     }
 

@@ -23,6 +23,7 @@ mod link_sink;
 mod log_records;
 mod number_sink;
 mod origins;
+mod point_value;
 mod requests;
 mod resources;
 mod schema;

@@ -10,7 +10,7 @@ use ichnos_model::telemetry::{ElementPart, ElementRole, element_field};
 use ichnos_model::{Event, Scope};
 
 use super::ids::{SpanId, TraceId, from_hex};
-use super::log_records::PointValue;
+use super::point_value::PointValue;
 use crate::arguments::{ArgumentNames, ArgumentSink, ScopeArguments, ScopeNames};
 use ichnos_analysis::events::losses::record_loss;
 

@@ -10,6 +10,7 @@ use super::class::OtlpClass;
 use super::encoding::{OtlpEncoding, OtlpField};
 use super::event_context::EventContext;
 use super::ids::SpanIds;
+use super::point_value::PointValue;
 use super::schema::{log, metric, span, value};
 use crate::arguments::{ArgumentNames, ContextArguments, ScopeArguments};
 use crate::event_track::LastName;
@@ -279,11 +280,4 @@ impl ElementEncoder {
         encoding.end_list(out);
         encoding.end(out, at)
     }
-}
-
-/// Counter value.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum PointValue {
-    Integer(i64),
-    Double(f64),
 }
