@@ -329,6 +329,12 @@ impl std::fmt::Debug for Verify {
     }
 }
 
+/// Returns the name of a trace for messages.
+fn named(trace: &str) -> &str {
+    // The only trace of an input has no name of its own.
+    if trace.is_empty() { "the trace" } else { trace }
+}
+
 /// Reason why traces cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -345,7 +351,7 @@ pub enum CreateError {
         error: PlanError,
     },
     /// Trace metadata cannot be written.
-    #[error("{trace} cannot be written as {dialect}: {}", problems.join("; "))]
+    #[error("{} cannot be written as {dialect}: {}", named(trace), problems.join("; "))]
     Unsupported {
         /// Trace name.
         trace: String,
@@ -355,7 +361,7 @@ pub enum CreateError {
         problems: Vec<String>,
     },
     /// Traces cannot be merged.
-    #[error("{trace} cannot be merged with the others: {problem}")]
+    #[error("{} cannot be merged with the others: {problem}", named(trace))]
     Unmergeable {
         /// Trace name.
         trace: String,
@@ -531,21 +537,26 @@ pub struct SentCounts {
     pub unknown: u64,
 }
 
+/// Returns the ending of a noun after a number.
+fn plural(count: u64) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
 impl std::fmt::Display for SentCounts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { answered, retries, acknowledged, rejected, unanswered, unknown } = self;
-        write!(f, "{acknowledged} elements acknowledged in {answered} requests")?;
+        let elements = |count: u64| format!("{count} element{}", plural(count));
+        let requests = |count: u64| format!("{count} request{}", plural(count));
+        write!(f, "{} acknowledged in {}", elements(*acknowledged), requests(*answered))?;
         if *retries > 0 {
             write!(f, ", {retries} sent again")?;
         }
         if *rejected > 0 {
-            write!(f, ", {rejected} elements rejected")?;
+            write!(f, ", {} rejected", elements(*rejected))?;
         }
         if *unanswered > 0 {
-            write!(
-                f,
-                ", {unanswered} requests with {unknown} elements without an answer: the receiver may have them"
-            )?;
+            let (requests, elements) = (requests(*unanswered), elements(*unknown));
+            write!(f, ", {requests} with {elements} without an answer: the receiver may have them")?;
         }
         Ok(())
     }
@@ -583,6 +594,7 @@ impl WriteReport {
     /// Returns `true` if there were events, but all are missing from the output.
     #[must_use]
     pub fn lacks_all_events(&self) -> bool {
-        self.selected_events > 0 && self.events == 0 && self.copied_packets == 0
+        let has_sent = self.sent.as_ref().is_some_and(|sent| sent.acknowledged > 0);
+        self.selected_events > 0 && self.events == 0 && self.copied_packets == 0 && !has_sent
     }
 }

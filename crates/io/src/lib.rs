@@ -58,6 +58,7 @@ mod signals;
 mod standard_output;
 mod store;
 mod tar_archive;
+mod temporary;
 mod trace_file;
 mod tree;
 mod tree_options;

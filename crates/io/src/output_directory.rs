@@ -10,6 +10,7 @@ use crate::replacement::{
     Deletable, ExistingOutput, ListWritten, foreign_file, is_empty_file, place_directory, place_file,
     recover_replacement, replace_directory, replace_file,
 };
+use crate::temporary::{beside, create_directory};
 
 /// A directory that is written under a temporary name and renamed when it is complete.
 ///
@@ -26,6 +27,8 @@ pub struct OutputDirectory {
     existing: ExistingOutput,
     /// Placement of the files, if the target also contains files from other processes.
     part: Option<PartPlacement>,
+    /// Lock of the current directory, until it is dropped.
+    _lock: Option<File>,
 }
 
 impl OutputDirectory {
@@ -81,7 +84,8 @@ impl OutputDirectory {
             }
             Err(_) => {}
         }
-        Ok(Self { current: create_beside(&target)?, target: Some(target), replaces, existing, part: None })
+        let (current, lock) = create_directory(&target)?;
+        Ok(Self { current, target: Some(target), replaces, existing, part: None, _lock: lock })
     }
 
     /// Creates a directory whose files are moved to a path when they are complete, next to files from other processes.
@@ -105,8 +109,9 @@ impl OutputDirectory {
         let list = Arc::clone(list);
         let placement = PartPlacement { target: target.clone(), part, existing, list };
         placement.old_files()?;
-        let current = create_beside(&target)?;
-        Ok(Self { current, target: Some(target), replaces: None, existing, part: Some(placement) })
+        let (current, lock) = create_directory(&target)?;
+        let part = Some(placement);
+        Ok(Self { current, target: Some(target), replaces: None, existing, part, _lock: lock })
     }
 
     /// Creates a directory with its files in place from the start, to be read while it is written. It appears with some
@@ -121,7 +126,8 @@ impl OutputDirectory {
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the directory is not empty"));
             }
             let existing = ExistingOutput::Refuse;
-            Self { current: path.to_owned(), target: None, replaces: None, existing, part: None }
+            let current = path.to_owned();
+            Self { current, target: None, replaces: None, existing, part: None, _lock: None }
         } else {
             Self::create(
                 path,
@@ -167,7 +173,7 @@ impl OutputDirectory {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;
         }
-        let temporary = crate::replacement::beside(&path);
+        let temporary = beside(&path);
         fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, &path)).inspect_err(|_| {
             let _ = fs::remove_file(&temporary);
         })
@@ -207,19 +213,6 @@ impl OutputDirectory {
     fn may_replace_file(&self, target: &Path) -> bool {
         let is_file = fs::symlink_metadata(target).is_ok_and(|metadata| metadata.is_file());
         is_file && (self.existing == ExistingOutput::Replace || is_empty_file(target))
-    }
-}
-
-/// Creates a directory with an unused name next to another directory.
-fn create_beside(target: &Path) -> io::Result<PathBuf> {
-    let mut attempts = 0;
-    loop {
-        let current = crate::replacement::beside(target);
-        match fs::create_dir(&current) {
-            Ok(()) => return Ok(current),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempts < 100 => attempts += 1,
-            Err(error) => return Err(error),
-        }
     }
 }
 

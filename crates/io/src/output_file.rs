@@ -4,8 +4,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use crate::replacement::{ExistingOutput, beside, place_file};
+use crate::replacement::{ExistingOutput, place_file};
 use crate::standard_output;
+use crate::temporary;
 
 const BUFFER: usize = 256 << 10;
 
@@ -59,15 +60,7 @@ fn create_file(path: &Path, existing: ExistingOutput) -> io::Result<OutputFile> 
     };
     // Replace the target of a symbolic link, not the link.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let mut attempts = 0;
-    let (file, temporary) = loop {
-        let temporary = beside(&target);
-        match OpenOptions::new().write(true).create_new(true).open(&temporary) {
-            Ok(file) => break (file, temporary),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempts < 100 => attempts += 1,
-            Err(error) => return Err(with_path(error)),
-        }
-    };
+    let (temporary, file) = temporary::create_file(&target).map_err(with_path)?;
     let replace = Some(Replace { temporary, target, existing });
     let output = OutputFile { writer: Some(writer(file)), replace, is_terminal: false, is_standard: false };
     if let (Some(old), Some(replace)) = (old, &output.replace) {

@@ -9,15 +9,14 @@
 //! | both | a directory to be deleted | deletes it, if it contains only trace files |
 
 use std::collections::BTreeSet;
-use std::collections::hash_map::RandomState;
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::hash::BuildHasher as _;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::SystemTime;
+
+use crate::temporary::beside;
 
 /// Treatment of an existing output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -232,18 +231,6 @@ pub(crate) fn replace_directory(current: &Path, target: &Path, old: &Deletable) 
     }
     sync_parent(target)?;
     old.delete(&replaced)
-}
-
-/// Returns an unused name in the directory of `target`, since a rename is atomic only within a directory.
-pub(crate) fn beside(target: &Path) -> PathBuf {
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
-    // Processes in several containers can have the same number.
-    static RANDOM: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(()));
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let mut name = std::ffi::OsString::from(".");
-    name.push(target.file_name().unwrap_or_default());
-    name.push(format!(".{}-{:x}-{number}.tmp", std::process::id(), *RANDOM));
-    target.with_file_name(name)
 }
 
 /// Replaces a file by a complete directory. If the process is killed in between, the file stays next to the path, under

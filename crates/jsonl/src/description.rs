@@ -11,6 +11,7 @@ use ichnos_model::class::{EventRecordClass, FieldClass, FieldKind, Member, UuidO
 use ichnos_model::clock::{ClockClass, ClockOrigin};
 use ichnos_model::log::{LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, LogText, TRACER_NAMESPACES};
 use ichnos_model::meaning::{EventDisplay, Meaning, Meanings};
+use ichnos_model::telemetry::ElementRole;
 use ichnos_model::{Scope, TraceClass};
 use uuid::Uuid;
 
@@ -38,6 +39,7 @@ const EVENT_CLASS: (&str, &[&str]) = (
         "emf_uri",
         "role",
         "display",
+        "element",
         "meanings",
         "attributes",
         "log",
@@ -258,6 +260,7 @@ pub(crate) fn event_class(value: &Value) -> DescriptionResult<EventRecordClass> 
         log_level: recorded("log_level", "log-level").and_then(log_level),
         // Omitted for instants. Unknown roles count as omitted.
         role: text(value, "role").and_then(|role| role.parse().ok()).unwrap_or_default(),
+        element: value.get("element").and_then(ElementRole::from_value).map(Arc::new),
         display: value.get("display").map(|display| Arc::new(EventDisplay::from_value(display))),
         is_undescribed: matches!(value.get("undescribed"), Some(Value::Boolean(true))),
         emf_uri: recorded("emf_uri", "emf-uri").and_then(Value::as_text).map(str::to_owned),

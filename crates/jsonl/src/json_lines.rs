@@ -541,6 +541,9 @@ fn push_class(out: &mut Vec<u8>, event: &Event<'_>, stream: u64) {
     if let Some(display) = &class.display {
         write_value(line.member("display"), &display.to_value());
     }
+    if let Some(element) = &class.element {
+        write_value(line.member("element"), &element.to_value());
+    }
     meanings::write_meanings(&mut line, event);
     write_attributes(&mut line, &class.attributes);
     meanings::write_log_role(&mut line, class);

@@ -15,7 +15,7 @@
 //!
 //! | task | modules |
 //! |---|---|
-//! | Describe traces | [`class`], [`clock`], [`log`], [`meaning`], [`stack`], [`trace`] |
+//! | Describe traces | [`class`], [`clock`], [`log`], [`meaning`], [`stack`], [`telemetry`], [`trace`] |
 //! | Read events and their values | [`cursor`], [`event`], [`field`], [`message`], [`running_thread`] |
 //! | Add a format | [`source`], [`live`], [`plan`], [`decode`], [`memory`] |
 //! | Write a format | [`lower`], [`digest`] |
@@ -45,6 +45,7 @@ mod rule_table;
 pub mod running_thread;
 pub mod source;
 pub mod stack;
+pub mod telemetry;
 pub mod trace;
 
 pub use class::{Scope, TraceClass};

@@ -6,6 +6,7 @@ use ichnos_model::class::{DataStreamClass, DynamicClass, EventRecordClass, Field
 use ichnos_model::clock::{ClockClass, ClockOffsets};
 use ichnos_model::log::{LevelScale, LevelStep, LogLevel, LogRole, LogSeverity};
 use ichnos_model::meaning::{CauseKind, EventDisplay, EventRole, Meaning, Meanings};
+use ichnos_model::telemetry::{ElementRole, element_field};
 use ichnos_model::{DataStream, Scope, TraceClass};
 
 use crate::draft::{DraftKind, EventDraft};
@@ -77,11 +78,13 @@ const ID_MEANINGS: [Meaning; 4] = [
 /// Returns the meaning of a field that OpenTelemetry defines for a kind of events.
 fn own_meaning(kind: DraftKind, name: &str) -> Option<Meaning> {
     Some(match (kind, name) {
-        (DraftKind::SpanBegin | DraftKind::SpanEnd, "span") => Meaning::PairKey,
-        (DraftKind::Log, "severity") => Meaning::Severity,
-        (DraftKind::Log, "message") => Meaning::Message,
-        (DraftKind::Log, "severity_text") => Meaning::Rendered,
-        (DraftKind::Point, "value" | "count" | "sum") => Meaning::CounterValue,
+        (DraftKind::SpanBegin | DraftKind::SpanEnd, element_field::SPAN) => Meaning::PairKey,
+        (DraftKind::Log, element_field::SEVERITY) => Meaning::Severity,
+        (DraftKind::Log, element_field::MESSAGE) => Meaning::Message,
+        (DraftKind::Log, element_field::SEVERITY_TEXT) => Meaning::Rendered,
+        (DraftKind::Point, element_field::VALUE | element_field::COUNT | element_field::SUM) => {
+            Meaning::CounterValue
+        }
         (DraftKind::Point, "metric") => Meaning::CounterName,
         // Beyond the limits, classes do not name events.
         (_, "name") => Meaning::EventName,
@@ -109,6 +112,16 @@ pub(crate) struct DraftOrigin<'o> {
     pub(crate) scope: &'o InstrumentationScope,
 }
 
+/// Shapes of an event's members.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DraftShape<'s> {
+    pub(crate) shapes: &'s [AnyShape],
+    /// Indexes and original names of renamed members.
+    pub(crate) renamed: &'s [(usize, String)],
+    /// `true` for the class that all events of a kind share beyond the limits.
+    pub(crate) is_shared: bool,
+}
+
 /// Returns the class name of an event.
 fn class_name(draft: &EventDraft<'_>) -> String {
     match (draft.kind, &*draft.name) {
@@ -122,11 +135,11 @@ fn class_name(draft: &EventDraft<'_>) -> String {
 /// Appends the key of an event's class.
 pub(crate) fn push_class_key(
     draft: &EventDraft<'_>,
-    shapes: &[AnyShape],
+    DraftShape { shapes, renamed, .. }: DraftShape<'_>,
     scope: &InstrumentationScope,
     key: &mut Vec<u8>,
 ) {
-    key.push(draft.kind as u8);
+    key.push(draft.part as u8);
     push_key_text(key, draft.name.as_bytes());
     push_key_text(key, draft.unit.as_bytes());
     // It names the category.
@@ -137,12 +150,16 @@ pub(crate) fn push_class_key(
         push_key_text(key, member.name.as_bytes());
         shape.push_key(key);
     }
+    for (index, name) in renamed {
+        key.extend_from_slice(&(*index as u64).to_le_bytes());
+        push_key_text(key, name.as_bytes());
+    }
 }
 
 /// Returns the class of an event, with the shapes of its members.
 pub(crate) fn event_class(
     draft: &EventDraft<'_>,
-    shapes: &[AnyShape],
+    shape: DraftShape<'_>,
     origin: DraftOrigin<'_>,
     key: &[u8],
 ) -> EventRecordClass {
@@ -155,7 +172,7 @@ pub(crate) fn event_class(
     if !origin.scope.name.is_empty() {
         meanings.insert(Scope::SpecificContext, 0, Meaning::Tag);
     }
-    let members = draft.members.iter().zip(shapes).enumerate();
+    let members = draft.members.iter().zip(shape.shapes).enumerate();
     let members = members.map(|(index, (member, shape))| {
         let meaning = match index < draft.own {
             true => own_meaning(kind, &member.name),
@@ -179,10 +196,26 @@ pub(crate) fn event_class(
         role,
         display: Some(Arc::new(display(draft, origin.scope))),
         log: log_role(draft).map(Arc::new),
+        element: Some(Arc::new(element_role(draft, shape, origin))),
         specific_context: origin.scope.attributes.class().map(Arc::new),
         payload: Some(Arc::new(payload)),
         meanings,
         ..EventRecordClass::default()
+    }
+}
+
+fn element_role(draft: &EventDraft<'_>, shape: DraftShape<'_>, origin: DraftOrigin<'_>) -> ElementRole {
+    let origins = [&origin.resource.attributes, &origin.scope.attributes];
+    let member = |index: usize| Some(draft.members.get(index)?.name.to_string());
+    let renamed = shape.renamed.iter().filter_map(|(index, name)| Some((member(*index)?, name.clone())));
+    ElementRole {
+        part: draft.part,
+        name: draft.name.to_string(),
+        own: draft.members.iter().take(draft.own).map(|member| member.name.to_string()).collect(),
+        renamed: renamed.collect(),
+        has_lowered_values: shape.shapes.iter().any(AnyShape::is_lowered)
+            || origins.iter().any(|attributes| attributes.is_lowered()),
+        is_shared: shape.is_shared,
     }
 }
 

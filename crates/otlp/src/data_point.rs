@@ -8,12 +8,14 @@ use crate::draft::{DraftIds, DraftKind, EventDraft, name_of};
 use crate::fault::Decoded;
 use crate::input::{EncodedMessage, FieldName, lossy};
 use crate::schema::{metric, point};
+use ichnos_model::telemetry::{ElementPart, TEMPORALITIES, element_field};
 
 /// Kind of a metric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 enum PointForm {
     #[default]
     Number,
+    Sum,
     Histogram,
     Exponential,
     Summary,
@@ -22,6 +24,7 @@ enum PointForm {
 impl PointForm {
     fn of_field(field: u32) -> Self {
         match field {
+            metric::SUM => Self::Sum,
             metric::HISTOGRAM => Self::Histogram,
             metric::EXPONENTIAL => Self::Exponential,
             metric::SUMMARY => Self::Summary,
@@ -29,9 +32,19 @@ impl PointForm {
         }
     }
 
+    fn part(self) -> ElementPart {
+        match self {
+            Self::Number => ElementPart::Gauge,
+            Self::Sum => ElementPart::Sum,
+            Self::Histogram => ElementPart::Histogram,
+            Self::Exponential => ElementPart::ExponentialHistogram,
+            Self::Summary => ElementPart::Summary,
+        }
+    }
+
     fn fields(self) -> &'static [FieldName] {
         match self {
-            Self::Number => point::NUMBER,
+            Self::Number | Self::Sum => point::NUMBER,
             Self::Histogram => point::HISTOGRAM,
             Self::Exponential => point::EXPONENTIAL,
             Self::Summary => point::SUMMARY,
@@ -67,7 +80,7 @@ impl MetricHead {
                     input.fields(metric::DATA, |field, input| {
                         match field {
                             metric::TEMPORALITY => {
-                                head.temporality = input.enumeration(&metric::TEMPORALITIES)?;
+                                head.temporality = input.enumeration(&TEMPORALITIES)?;
                             }
                             _ => head.is_monotonic = input.boolean()?,
                         }
@@ -120,14 +133,14 @@ impl<'a> DataPoint<'a> {
                 "timeUnixNano" => found.time = input.unsigned()?,
                 "attributes" => values.pairs(input, &mut found.attributes)?,
                 "flags" => found.flags = input.unsigned()?,
-                "asInt" => found.push("value", AnyValue::Integer(input.signed()?)),
-                "asDouble" => found.push("value", AnyValue::Double(input.double()?)),
-                "count" => found.push("count", AnyValue::Unsigned(input.unsigned()?)),
-                "sum" => found.push("sum", AnyValue::Double(input.double()?)),
-                "min" => found.push("min", AnyValue::Double(input.double()?)),
-                "max" => found.push("max", AnyValue::Double(input.double()?)),
+                "asInt" => found.push(element_field::VALUE, AnyValue::Integer(input.signed()?)),
+                "asDouble" => found.push(element_field::VALUE, AnyValue::Double(input.double()?)),
+                "count" => found.push(element_field::COUNT, AnyValue::Unsigned(input.unsigned()?)),
+                "sum" => found.push(element_field::SUM, AnyValue::Double(input.double()?)),
+                "min" => found.push(element_field::MIN, AnyValue::Double(input.double()?)),
+                "max" => found.push(element_field::MAX, AnyValue::Double(input.double()?)),
                 "bucketCounts" => {
-                    let mut counts = found.take("bucket_counts");
+                    let mut counts = found.take(element_field::BUCKET_COUNTS);
                     let at = input.offset();
                     input.packed(
                         |text| text.parse().ok(),
@@ -137,10 +150,10 @@ impl<'a> DataPoint<'a> {
                             Ok(())
                         },
                     )?;
-                    found.push("bucket_counts", AnyValue::Array(counts));
+                    found.push(element_field::BUCKET_COUNTS, AnyValue::Array(counts));
                 }
                 _ => {
-                    let mut bounds = found.take("explicit_bounds");
+                    let mut bounds = found.take(element_field::EXPLICIT_BOUNDS);
                     let at = input.offset();
                     input.packed(
                         |text| Some(text.parse::<f64>().ok()?.to_bits()),
@@ -150,7 +163,7 @@ impl<'a> DataPoint<'a> {
                             Ok(())
                         },
                     )?;
-                    found.push("explicit_bounds", AnyValue::Array(bounds));
+                    found.push(element_field::EXPLICIT_BOUNDS, AnyValue::Array(bounds));
                 }
             }
             Ok(())
@@ -184,7 +197,7 @@ impl<'a> DataPoint<'a> {
             self.time,
             DraftIds::default(),
         );
-        let mut draft = EventDraft { unit: &head.unit, ..draft };
+        let mut draft = EventDraft { unit: &head.unit, part: head.form.part(), ..draft };
         if !self.attributes.is_empty() {
             // Viewers show each series of the metric under this name.
             draft.push_text("metric", Cow::Borrowed(head.name.as_bytes()));
@@ -194,14 +207,14 @@ impl<'a> DataPoint<'a> {
             draft.members.push(NamedValue { name, value });
             draft.own = draft.members.len();
         }
-        if let Some(temporality) = name_of(&metric::TEMPORALITIES, head.temporality) {
-            draft.push("temporality", temporality);
+        if let Some(temporality) = name_of(&TEMPORALITIES, head.temporality) {
+            draft.push(element_field::TEMPORALITY, temporality);
         }
         if head.is_monotonic {
-            draft.push("monotonic", AnyValue::Boolean(true));
+            draft.push(element_field::MONOTONIC, AnyValue::Boolean(true));
         }
-        draft.push_time("start_time", self.start);
-        draft.push_number("flags", self.flags);
+        draft.push_time(element_field::START_TIME, self.start);
+        draft.push_number(element_field::FLAGS, self.flags);
         draft.push_attributes(self.attributes);
         draft
     }

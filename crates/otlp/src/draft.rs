@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use ichnos_model::telemetry::ElementPart;
+
 use crate::any_value::{AnyValue, NamedValue};
 use crate::input::lossy;
 
@@ -26,6 +28,7 @@ ichnos_model::named_enum! {
 #[derive(Debug)]
 pub(crate) struct EventDraft<'a> {
     pub(crate) kind: DraftKind,
+    pub(crate) part: ElementPart,
     /// Name of the span, the event or the metric. Empty if it has none.
     pub(crate) name: Cow<'a, str>,
     /// Unit of the metric.
@@ -51,7 +54,14 @@ pub(crate) struct DraftIds {
 
 impl<'a> EventDraft<'a> {
     pub(crate) fn new(kind: DraftKind, name: Cow<'a, [u8]>, time: u64, ids: DraftIds) -> Self {
-        Self { kind, name: lossy(name), unit: "", time, ids, members: Vec::new(), own: 0 }
+        let part = match kind {
+            DraftKind::SpanBegin => ElementPart::SpanBegin,
+            DraftKind::SpanEnd => ElementPart::SpanEnd,
+            DraftKind::SpanEvent => ElementPart::SpanEvent,
+            DraftKind::Log => ElementPart::LogRecord,
+            DraftKind::Point => ElementPart::Gauge,
+        };
+        Self { kind, part, name: lossy(name), unit: "", time, ids, members: Vec::new(), own: 0 }
     }
 
     /// Appends a field.

@@ -9,7 +9,7 @@ use ichnos_model::field::FieldValue;
 use ichnos_model::{DataStream, Scope};
 
 use crate::any_value::AnyValue;
-use crate::class::{DraftOrigin, event_class, find_class, push_class_key};
+use crate::class::{DraftOrigin, DraftShape, event_class, find_class, push_class_key};
 use crate::digits::to_hex;
 use crate::draft::{DraftIds, EventDraft};
 use crate::origin::{InstrumentationScope, name_text_pairs};
@@ -36,12 +36,13 @@ impl DraftReader {
         stream: &DataStream,
         values: &mut EventValues,
     ) -> Option<Arc<DynamicClass>> {
-        rename_repeated(&mut draft.members);
+        let renamed = rename_repeated(&mut draft.members);
         let mut shapes: Vec<AnyShape> =
             draft.members.iter().map(|member| AnyShape::new(&member.value)).collect();
         let is_small =
             shapes.iter().map(AnyShape::size).sum::<usize>() <= MOST_SHAPES && draft.name.len() <= MOST_NAME;
-        let class = if is_small { self.class(&draft, &shapes, origin, stream, false) } else { None };
+        let shape = DraftShape { shapes: &shapes, renamed: &renamed, is_shared: false };
+        let class = if is_small { self.class(&draft, shape, origin, stream) } else { None };
         let empty = InstrumentationScope::default();
         let (class, scope) = match class {
             Some(class) => (class, origin.scope),
@@ -49,7 +50,8 @@ impl DraftReader {
                 draft = Self::any(draft, origin.scope);
                 shapes = draft.members.iter().map(|member| AnyShape::new(&member.value)).collect();
                 let origin = DraftOrigin { scope: &empty, ..origin };
-                (self.class(&draft, &shapes, origin, stream, true)?, &empty)
+                let shape = DraftShape { shapes: &shapes, renamed: &[], is_shared: true };
+                (self.class(&draft, shape, origin, stream)?, &empty)
             }
         };
         values.clear();
@@ -66,14 +68,13 @@ impl DraftReader {
     fn class(
         &mut self,
         draft: &EventDraft<'_>,
-        shapes: &[AnyShape],
+        shape: DraftShape<'_>,
         origin: DraftOrigin<'_>,
         stream: &DataStream,
-        is_last: bool,
     ) -> Option<Arc<DynamicClass>> {
         self.key.clear();
-        push_class_key(draft, shapes, origin.scope, &mut self.key);
-        find_class(stream, &self.key, is_last, || event_class(draft, shapes, origin, &self.key))
+        push_class_key(draft, shape, origin.scope, &mut self.key);
+        find_class(stream, &self.key, shape.is_shared, || event_class(draft, shape, origin, &self.key))
     }
 
     /// Returns the event with its name, its fields and its scope as texts, for the class that all events of its kind
@@ -85,6 +86,7 @@ impl DraftReader {
         });
         let ids = std::mem::take(&mut draft.ids);
         let mut any = EventDraft::new(draft.kind, Cow::Borrowed(b""), draft.time, ids);
+        any.part = draft.part;
         if let Some(key) = key {
             any.push("span", AnyValue::Key(key));
         }

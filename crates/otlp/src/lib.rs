@@ -13,22 +13,23 @@
 //!
 //! All fields of an event are values. The payload has the fields that OpenTelemetry defines for the element, then its
 //! attributes under their own names. An attribute with the name of an earlier field gets a number: `kind_2`. Texts,
-//! integers, floating-point numbers, booleans, bytes, arrays and lists of attributes keep their types. An array of
-//! values with different types is an array of texts, with JSON for other values.
+//! integers, floating-point numbers, booleans, bytes, arrays and lists of attributes keep their types. Lists in an array
+//! have the members of all, which can be missing. An array of values with different types is an array of texts, with
+//! JSON for other values. The [role](ichnos_model::telemetry::ElementRole) of a class says which fields are attributes.
 //!
 //! | event | name | payload |
 //! |---|---|---|
 //! | start of a span | `NAME:begin` | `span`, `kind`, `links`, `trace_state`, `flags`, `dropped_attributes`, `dropped_links`, attributes |
 //! | end of a span | `NAME:end` | `span`, `status`, `status_message`, `dropped_events` |
 //! | event of a span | its name | `dropped_attributes`, attributes |
-//! | log record | event name, or `log` | `severity`, `severity_text`, `message` or `body`, `observed_time`, `flags`, `dropped_attributes`, attributes |
+//! | log record | event name, or `log` | `severity`, `severity_text`, `message` or `body`, `observed_time` or `time_is_observed`, `flags`, `dropped_attributes`, attributes |
 //! | data point | name of the metric | `metric` and `series` (with attributes), `value`, or `count`, `sum`, `min`, `max`, `bucket_counts`, `explicit_bounds`; `temporality`, `monotonic`, `start_time`, `flags`, attributes |
 //!
 //! Fields with their default values are left out. Exemplars, descriptions of metrics, quantiles of summaries, buckets of
-//! exponential histograms, URLs of schemas and entity references are not read.
+//! exponential histograms and entity references are not read.
 //!
 //! Events of a file are sorted by time, because spans are sent at their end. A log record without a time has the time
-//! at which it was observed. An end before the start of its span is moved to the start, and `end_time` has the
+//! at which it was observed, and says so. An end before the start of its span is moved to the start, and `end_time` has the
 //! original time.
 //!
 //! Beyond [`Limits::dynamic_event_record_classes`](ichnos_model::trace::Limits), and for events with very many

@@ -8,6 +8,7 @@ use crate::fault::Decoded;
 use crate::input::{EncodedMessage, lossy};
 use crate::row::{LogRow, id_text, text_pairs, value_text};
 use crate::schema::log;
+use ichnos_model::telemetry::element_field;
 
 /// A log record.
 #[derive(Debug)]
@@ -77,6 +78,8 @@ impl<'a> LogRecord<'a> {
             body: value_text(&self.body),
             attributes: text_pairs(&self.attributes),
             event_name: text(&self.name),
+            has_counts: self.dropped != 0
+                || (self.time != 0 && self.observed != 0 && self.observed != self.time),
         }
     }
 
@@ -84,18 +87,20 @@ impl<'a> LogRecord<'a> {
     pub(crate) fn into_draft(self) -> EventDraft<'a> {
         let time = self.time();
         let mut draft = EventDraft::new(DraftKind::Log, self.name, time, self.ids);
-        draft.push_number("severity", self.severity);
-        draft.push_text("severity_text", self.severity_text);
+        draft.push_number(element_field::SEVERITY, self.severity);
+        draft.push_text(element_field::SEVERITY_TEXT, self.severity_text);
         match self.body {
             AnyValue::Nothing => {}
-            text @ AnyValue::Text(_) => draft.push("message", text),
-            body => draft.push("body", body),
+            text @ AnyValue::Text(_) => draft.push(element_field::MESSAGE, text),
+            body => draft.push(element_field::BODY, body),
         }
-        if self.observed != time {
-            draft.push_time("observed_time", self.observed);
+        if self.time != 0 {
+            draft.push_time(element_field::OBSERVED_TIME, self.observed);
+        } else if time != 0 {
+            draft.push(element_field::TIME_IS_OBSERVED, AnyValue::Boolean(true));
         }
-        draft.push_number("flags", self.flags);
-        draft.push_number("dropped_attributes", self.dropped);
+        draft.push_number(element_field::FLAGS, self.flags);
+        draft.push_number(element_field::DROPPED_ATTRIBUTES, self.dropped);
         draft.push_attributes(self.attributes);
         draft
     }

@@ -13,7 +13,8 @@ use crate::any_value::{AnyValue, NamedValue, ValueDecoder};
 use crate::fault::Decoded;
 use crate::input::EncodedMessage;
 use crate::schema::{resource, scope};
-use crate::shape::{AnyShape, push_key_text, rename_repeated};
+use crate::shape::{AnyShape, MemberShape, push_key_text, rename_repeated};
+use ichnos_model::telemetry::element_field;
 
 /// Maximum number of shapes in the attributes of a resource or a scope. Beyond it, they are a list of names and texts.
 const MOST_SHAPES: usize = 256;
@@ -33,7 +34,7 @@ impl OriginAttributes {
         if shapes.iter().map(AnyShape::size).sum::<usize>() > MOST_SHAPES {
             (values, shapes) = Self::any(&values);
         }
-        rename_repeated(&mut values);
+        let _ = rename_repeated(&mut values);
         Self::with_shapes(values.into_iter().map(NamedValue::into_owned).collect(), shapes)
     }
 
@@ -49,7 +50,7 @@ impl OriginAttributes {
     /// Returns the attributes as a list of names and texts. All such lists have the same shape.
     fn any(values: &[NamedValue<'_>]) -> (Vec<NamedValue<'static>>, Vec<AnyShape>) {
         let list = AnyValue::Array(name_text_pairs(values)).into_owned();
-        let pair = ["name", "value"].map(|name| (name.to_owned(), AnyShape::Text));
+        let pair = ["name", "value"].map(|name| MemberShape::new(name, AnyShape::Text));
         let shape = AnyShape::Array(Box::new(AnyShape::List(pair.into())));
         (vec![NamedValue::new("attributes", list)], vec![shape])
     }
@@ -57,6 +58,11 @@ impl OriginAttributes {
     /// Returns the key of the shape.
     pub(crate) fn shape_key(&self) -> &[u8] {
         &self.shape_key
+    }
+
+    /// Returns `true` if some values become texts.
+    pub(crate) fn is_lowered(&self) -> bool {
+        self.shapes.iter().any(AnyShape::is_lowered)
     }
 
     /// Returns the class, a structure. `None` without attributes.
@@ -117,6 +123,29 @@ pub(crate) fn name_text_pairs<'v>(values: &'v [NamedValue<'_>]) -> Vec<AnyValue<
     values.iter().map(pair).collect()
 }
 
+/// Message with a resource or a scope.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OriginMessage<'m, 'a> {
+    pub(crate) message: Option<&'m EncodedMessage<'a>>,
+    /// URL of its schema, or empty.
+    pub(crate) schema_url: &'m [u8],
+}
+
+/// Appends the URL of a schema, and the number of dropped attributes, unless they have their default values.
+fn push_facts<'a>(
+    [schema_name, dropped_name]: [&'static str; 2],
+    schema_url: &'a [u8],
+    dropped: u64,
+    values: &mut Vec<NamedValue<'a>>,
+) {
+    if !schema_url.is_empty() {
+        values.push(NamedValue::new(schema_name, AnyValue::Text(Cow::Borrowed(schema_url))));
+    }
+    if dropped != 0 {
+        values.push(NamedValue::new(dropped_name, AnyValue::Unsigned(dropped)));
+    }
+}
+
 /// A resource, which mostly is a process.
 #[derive(Debug, Default)]
 pub(crate) struct Resource {
@@ -133,12 +162,25 @@ const MACHINES: [&str; 4] = ["host.name", "k8s.pod.name", "container.id", "servi
 
 impl Resource {
     /// Decodes a resource.
-    pub(crate) fn decode(message: Option<&EncodedMessage<'_>>) -> Decoded<Self> {
+    pub(crate) fn decode(OriginMessage { message, schema_url }: OriginMessage<'_, '_>) -> Decoded<Self> {
         let mut found = Vec::new();
         let mut values = ValueDecoder::default();
+        let mut dropped = 0;
         if let Some(message) = message {
-            message.fields(resource::FIELDS, |_, input| values.pairs(input, &mut found))?;
+            message.fields(resource::FIELDS, |field, input| {
+                match field {
+                    resource::ATTRIBUTES => values.pairs(input, &mut found)?,
+                    _ => dropped = input.unsigned()?,
+                }
+                Ok(())
+            })?;
         }
+        push_facts(
+            [element_field::RESOURCE_SCHEMA, element_field::RESOURCE_DROPPED],
+            schema_url,
+            dropped,
+            &mut found,
+        );
         Ok(Self { attributes: OriginAttributes::new(found), is_shared: false })
     }
 
@@ -197,8 +239,9 @@ pub(crate) struct InstrumentationScope {
 
 impl InstrumentationScope {
     /// Decodes a scope.
-    pub(crate) fn decode(message: Option<&EncodedMessage<'_>>) -> Decoded<Self> {
+    pub(crate) fn decode(OriginMessage { message, schema_url }: OriginMessage<'_, '_>) -> Decoded<Self> {
         let (mut name, mut version) = (Cow::default(), Cow::default());
+        let mut dropped = 0;
         let mut attributes = Vec::new();
         let mut values = ValueDecoder::default();
         if let Some(message) = message {
@@ -206,18 +249,25 @@ impl InstrumentationScope {
                 match field {
                     scope::NAME => name = input.text()?,
                     scope::VERSION => version = input.text()?,
-                    _ => values.pairs(input, &mut attributes)?,
+                    scope::ATTRIBUTES => values.pairs(input, &mut attributes)?,
+                    _ => dropped = input.unsigned()?,
                 }
                 Ok(())
             })?;
         }
         let mut all = Vec::new();
         let text = String::from_utf8_lossy(&name).into_owned();
-        for (member, value) in [("otel.scope.name", name), ("otel.scope.version", version)] {
+        for (member, value) in [(element_field::SCOPE_NAME, name), (element_field::SCOPE_VERSION, version)] {
             if !value.is_empty() {
                 all.push(NamedValue::new(member, AnyValue::Text(value)));
             }
         }
+        push_facts(
+            [element_field::SCOPE_SCHEMA, element_field::SCOPE_DROPPED],
+            schema_url,
+            dropped,
+            &mut all,
+        );
         all.extend(attributes);
         Ok(Self { name: text, attributes: OriginAttributes::new(all) })
     }

@@ -1,5 +1,6 @@
 //! Requests: resources, scopes, and their spans, log records and data points.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::data_point::{DataPoint, MetricHead};
@@ -7,6 +8,7 @@ use crate::draft::EventDraft;
 use crate::fault::{Decoded, RequestFault};
 use crate::input::{EncodedMessage, FieldInput, FieldName, RequestEncoding};
 use crate::log_record::LogRecord;
+use crate::origin::OriginMessage;
 use crate::schema::{request, resource_elements, scope_elements};
 use crate::span::SpanRecord;
 use crate::wire::{WireReader, WireValue};
@@ -71,8 +73,8 @@ impl<'a> RequestElement<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ElementOrigin<'m, 'a> {
     pub(crate) signal: RequestSignal,
-    pub(crate) resource: Option<&'m EncodedMessage<'a>>,
-    pub(crate) scope: Option<&'m EncodedMessage<'a>>,
+    pub(crate) resource: OriginMessage<'m, 'a>,
+    pub(crate) scope: OriginMessage<'m, 'a>,
     /// Number of the resource message in the request. Scopes of a resource share it.
     pub(crate) resource_number: usize,
     pub(crate) metric: Option<&'m MetricHead>,
@@ -150,15 +152,19 @@ impl RequestWalk<'_> {
     /// Visits `ResourceSpans` or one of the others. Fields can be in any order, so the resource is read first.
     fn resource_elements(&mut self, input: FieldInput<'_, '_>, signal: Option<RequestSignal>) -> Decoded<()> {
         let (message, _) = input.message()?;
-        let mut resource = None;
-        message.fields(resource_elements::RESOURCES, |_, input| {
-            resource = Some(input.message()?.0);
+        let (mut resource, mut schema_url) = (None, Cow::default());
+        message.fields(resource_elements::HEAD, |field, input| {
+            match field {
+                resource_elements::RESOURCE => resource = Some(input.message()?.0),
+                _ => schema_url = input.text()?,
+            }
             Ok(())
         })?;
         self.resources += 1;
+        let resource = OriginMessage { message: resource.as_ref(), schema_url: &schema_url };
         message.fields(
             resource_elements::SCOPES[signal.unwrap_or(RequestSignal::Traces) as usize],
-            |_, input| input.each(|input| self.scope_elements(input, resource.as_ref(), signal)),
+            |_, input| input.each(|input| self.scope_elements(input, resource, signal)),
         )
     }
 
@@ -166,13 +172,16 @@ impl RequestWalk<'_> {
     fn scope_elements(
         &mut self,
         input: FieldInput<'_, '_>,
-        resource: Option<&EncodedMessage<'_>>,
+        resource: OriginMessage<'_, '_>,
         signal: Option<RequestSignal>,
     ) -> Decoded<()> {
         let (message, _) = input.message()?;
-        let mut scope = None;
-        message.fields(scope_elements::SCOPE, |_, input| {
-            scope = Some(input.message()?.0);
+        let (mut scope, mut schema_url) = (None, Cow::default());
+        message.fields(scope_elements::HEAD, |field, input| {
+            match field {
+                scope_elements::SCOPE => scope = Some(input.message()?.0),
+                _ => schema_url = input.text()?,
+            }
             Ok(())
         })?;
         let names = scope_elements::ELEMENTS[signal.unwrap_or(RequestSignal::Traces) as usize];
@@ -180,7 +189,8 @@ impl RequestWalk<'_> {
             Some(signal) => signal,
             None => guess_of_elements(&message, names)?,
         };
-        let (resource_number, scope) = (self.resources - 1, scope.as_ref());
+        let scope = OriginMessage { message: scope.as_ref(), schema_url: &schema_url };
+        let resource_number = self.resources - 1;
         let origin = ElementOrigin { signal, resource, scope, resource_number, metric: None };
         if signal != RequestSignal::Metrics {
             self.visitor.origin(&origin)?;
@@ -250,6 +260,8 @@ pub(crate) fn guess_signal(element: &EncodedMessage<'_>) -> Option<RequestSignal
             }
             // Times and the severity of log records.
             (1 | 11, WireValue::Fixed64(_)) | (2, WireValue::Varint(_)) => RequestSignal::Logs,
+            // Their event name. Metrics have their data before this number.
+            (12, WireValue::Bytes(..)) if !has_data => RequestSignal::Logs,
             // Texts can look like the data of metrics, so other fields come first.
             (5 | 7 | 9 | 10 | 11, WireValue::Bytes(data, at)) => {
                 has_data |= is_metric_data(number, data, at);

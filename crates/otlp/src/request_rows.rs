@@ -54,14 +54,22 @@ impl ElementVisitor for Rows<'_> {
     fn origin(&mut self, origin: &ElementOrigin<'_, '_>) -> Decoded<()> {
         let mut found = RowOrigin::default();
         let mut attributes = Vec::new();
-        if let Some(message) = origin.resource {
+        found.resource_schema = String::from_utf8_lossy(origin.resource.schema_url).into_owned();
+        found.scope_schema = String::from_utf8_lossy(origin.scope.schema_url).into_owned();
+        if let Some(message) = origin.resource.message {
             let mut values = ValueDecoder::default();
-            message.fields(resource::FIELDS, |_, input| values.pairs(input, &mut attributes))?;
+            message.fields(resource::FIELDS, |field, input| {
+                match field {
+                    resource::ATTRIBUTES => values.pairs(input, &mut attributes)?,
+                    _ => found.dropped = found.dropped.saturating_add(input.unsigned()?),
+                }
+                Ok(())
+            })?;
             found.resource = owned(&attributes);
             let service = found.resource.iter().find(|(name, _)| name == SERVICE);
             found.service = service.map_or_else(String::new, |(_, service)| service.to_string());
         }
-        if let Some(message) = origin.scope {
+        if let Some(message) = origin.scope.message {
             found.read_scope(message)?;
         }
         self.origin = found;
@@ -90,7 +98,8 @@ impl RowOrigin {
             match field {
                 scope::NAME => self.scope = lossy(input.text()?).into_owned(),
                 scope::VERSION => self.scope_version = lossy(input.text()?).into_owned(),
-                _ => values.pairs(input, &mut attributes)?,
+                scope::ATTRIBUTES => values.pairs(input, &mut attributes)?,
+                _ => self.dropped = self.dropped.saturating_add(input.unsigned()?),
             }
             Ok(())
         })?;

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 
 use crate::any_value::{AnyValue, NamedValue};
-use crate::digits::to_hex;
+use crate::digits::{to_base64, to_hex};
 use crate::input::lossy;
 
-/// Names and values of attributes. Values other than texts are JSON, and floating-point numbers are as in JavaScript.
+/// Names and values of attributes. Bytes are base64, other values than texts are JSON, and
+/// floating-point numbers are as in JavaScript.
 pub type TextPairs<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
 
 /// Resource and scope of the rows that follow.
@@ -23,6 +24,12 @@ pub struct RowOrigin {
     pub scope_version: String,
     /// Attributes of the scope.
     pub scope_attributes: TextPairs<'static>,
+    /// URL of the schema of the resource.
+    pub resource_schema: String,
+    /// URL of the schema of the scope.
+    pub scope_schema: String,
+    /// Number of attributes that the resource and the scope lost before.
+    pub dropped: u64,
 }
 
 /// A span.
@@ -55,6 +62,8 @@ pub struct SpanRow<'a> {
     pub events: Vec<(u64, Cow<'a, str>, TextPairs<'a>)>,
     /// Links.
     pub links: Vec<LinkRow<'a>>,
+    /// `true` if it has flags or numbers of dropped attributes, events or links.
+    pub has_counts: bool,
 }
 
 /// A link to another span.
@@ -93,6 +102,8 @@ pub struct LogRow<'a> {
     pub attributes: TextPairs<'a>,
     /// Event name.
     pub event_name: Cow<'a, str>,
+    /// `true` if it has a number of dropped attributes, or a time of observation beside its time.
+    pub has_counts: bool,
 }
 
 /// Returns an identifier in hexadecimal digits. Empty if it is missing or zero.
@@ -110,6 +121,7 @@ pub(crate) fn value_text<'v>(value: &'v AnyValue<'_>) -> Cow<'v, str> {
     match value {
         AnyValue::Nothing => Cow::Borrowed(""),
         AnyValue::Double(number) => Cow::Owned(number_text(*number)),
+        AnyValue::Bytes(bytes) => Cow::Owned(to_base64(bytes)),
         value => lossy(value.to_text()),
     }
 }

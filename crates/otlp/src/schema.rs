@@ -18,7 +18,8 @@ pub(crate) mod request {
 pub(crate) mod resource_elements {
     use crate::input::FieldName;
 
-    pub(crate) const RESOURCES: &[FieldName] = &[("resource", 1)];
+    pub(crate) const RESOURCE: u32 = 1;
+    pub(crate) const HEAD: &[FieldName] = &[("resource", RESOURCE), ("schemaUrl", 3)];
     pub(crate) const SCOPES: [&[FieldName]; 3] =
         [&[("scopeSpans", 2)], &[("scopeLogs", 2)], &[("scopeMetrics", 2)]];
 }
@@ -27,7 +28,8 @@ pub(crate) mod resource_elements {
 pub(crate) mod scope_elements {
     use crate::input::FieldName;
 
-    pub(crate) const SCOPE: &[FieldName] = &[("scope", 1)];
+    pub(crate) const SCOPE: u32 = 1;
+    pub(crate) const HEAD: &[FieldName] = &[("scope", SCOPE), ("schemaUrl", 3)];
     pub(crate) const ELEMENTS: [&[FieldName]; 3] = [&[("spans", 2)], &[("logRecords", 2)], &[("metrics", 2)]];
 }
 
@@ -36,7 +38,7 @@ pub(crate) mod resource {
     use crate::input::FieldName;
 
     pub(crate) const ATTRIBUTES: u32 = 1;
-    pub(crate) const FIELDS: &[FieldName] = &[("attributes", ATTRIBUTES)];
+    pub(crate) const FIELDS: &[FieldName] = &[("attributes", ATTRIBUTES), ("droppedAttributesCount", 2)];
 }
 
 /// `InstrumentationScope`
@@ -47,7 +49,7 @@ pub(crate) mod scope {
     pub(crate) const VERSION: u32 = 2;
     pub(crate) const ATTRIBUTES: u32 = 3;
     pub(crate) const FIELDS: &[FieldName] =
-        &[("name", NAME), ("version", VERSION), ("attributes", ATTRIBUTES)];
+        &[("name", NAME), ("version", VERSION), ("attributes", ATTRIBUTES), ("droppedAttributesCount", 4)];
 }
 
 /// `KeyValue`, `AnyValue`, `ArrayValue`, `KeyValueList`
@@ -115,8 +117,6 @@ pub(crate) mod span {
         ("status", STATUS),
         ("flags", FLAGS),
     ];
-    pub(crate) const KINDS: [&str; 6] =
-        ["unspecified", "internal", "server", "client", "producer", "consumer"];
 }
 
 /// `Status`
@@ -126,7 +126,6 @@ pub(crate) mod status {
     pub(crate) const MESSAGE: u32 = 2;
     pub(crate) const CODE: u32 = 3;
     pub(crate) const FIELDS: &[FieldName] = &[("message", MESSAGE), ("code", CODE)];
-    pub(crate) const CODES: [&str; 3] = ["unset", "ok", "error"];
 }
 
 /// `Span.Event`
@@ -153,11 +152,15 @@ pub(crate) mod link {
     pub(crate) const SPAN_ID: u32 = 2;
     pub(crate) const TRACE_STATE: u32 = 3;
     pub(crate) const ATTRIBUTES: u32 = 4;
+    pub(crate) const DROPPED_ATTRIBUTES: u32 = 5;
+    pub(crate) const FLAGS: u32 = 6;
     pub(crate) const FIELDS: &[FieldName] = &[
         ("traceId", TRACE_ID),
         ("spanId", SPAN_ID),
         ("traceState", TRACE_STATE),
         ("attributes", ATTRIBUTES),
+        ("droppedAttributesCount", DROPPED_ATTRIBUTES),
+        ("flags", FLAGS),
     ];
 }
 
@@ -244,7 +247,6 @@ pub(crate) mod metric {
     pub(crate) const IS_MONOTONIC: u32 = 3;
     pub(crate) const DATA: &[FieldName] =
         &[("aggregationTemporality", TEMPORALITY), ("isMonotonic", IS_MONOTONIC)];
-    pub(crate) const TEMPORALITIES: [&str; 3] = ["unspecified", "delta", "cumulative"];
 }
 
 /// Data points. `NumberDataPoint`, `HistogramDataPoint`, `ExponentialHistogramDataPoint` and `SummaryDataPoint` have

@@ -1,7 +1,7 @@
 //! Value shapes, which determine field classes.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
 
 use ichnos_model::class::{
@@ -25,10 +25,28 @@ pub(crate) enum AnyShape {
     Key,
     Double,
     Bytes,
+    /// Element of arrays that are empty.
+    Missing,
     Array(Box<AnyShape>),
-    List(Vec<(String, AnyShape)>),
+    List(Vec<MemberShape>),
     /// Values of several kinds, as texts.
     Mixed,
+}
+
+/// Shape of a member of lists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MemberShape {
+    name: String,
+    shape: AnyShape,
+    /// `true` if some of the lists in an array lack it.
+    is_optional: bool,
+}
+
+impl MemberShape {
+    /// Creates the shape of a member that all lists have.
+    pub(crate) fn new(name: &str, shape: AnyShape) -> Self {
+        Self { name: name.to_owned(), shape, is_optional: false }
+    }
 }
 
 impl AnyShape {
@@ -45,15 +63,66 @@ impl AnyShape {
             AnyValue::Double(_) => Self::Double,
             AnyValue::Bytes(_) => Self::Bytes,
             AnyValue::Array(elements) => {
-                let mut shapes = elements.iter().map(Self::new);
-                let first = shapes.next().unwrap_or(Self::Nothing);
-                let is_common = shapes.all(|shape| shape == first);
-                Self::Array(Box::new(if is_common { first } else { Self::Mixed }))
+                let shapes = elements.iter().map(Self::new);
+                Self::Array(Box::new(shapes.reduce(Self::joined).unwrap_or(Self::Missing)))
             }
             AnyValue::List(members) if has_repeated_names(members) => Self::Mixed,
             AnyValue::List(members) => Self::List(
-                members.iter().map(|member| (member.name.to_string(), Self::new(&member.value))).collect(),
+                members
+                    .iter()
+                    .map(|member| MemberShape::new(&member.name, Self::new(&member.value)))
+                    .collect(),
             ),
+        }
+    }
+
+    /// Returns the shape of values that have one of two shapes.
+    fn joined(self, other: Self) -> Self {
+        match (self, other) {
+            (one, other) if one == other => one,
+            (Self::Missing, shape) | (shape, Self::Missing) => shape,
+            (Self::Array(one), Self::Array(other)) => Self::Array(Box::new(one.joined(*other))),
+            (Self::List(one), Self::List(other)) => Self::joined_lists(one, other),
+            _ => Self::Mixed,
+        }
+    }
+
+    /// Returns the shape of lists that have the members of one of two lists.
+    fn joined_lists(mut one: Vec<MemberShape>, other: Vec<MemberShape>) -> Self {
+        let mut indexes: HashMap<String, usize> =
+            one.iter().enumerate().map(|(index, member)| (member.name.clone(), index)).collect();
+        let mut is_found = vec![false; one.len()];
+        for member in other {
+            match indexes
+                .get(&member.name)
+                .and_then(|index| one.get_mut(*index).zip(is_found.get_mut(*index)))
+            {
+                Some((known, found)) => {
+                    *found = true;
+                    let shape = std::mem::replace(&mut known.shape, Self::Missing);
+                    known.shape = shape.joined(member.shape);
+                    known.is_optional |= member.is_optional;
+                }
+                None => {
+                    indexes.insert(member.name.clone(), one.len());
+                    one.push(MemberShape { is_optional: true, ..member });
+                    is_found.push(true);
+                }
+            }
+        }
+        for (member, is_found) in one.iter_mut().zip(is_found) {
+            member.is_optional |= !is_found;
+        }
+        Self::List(one)
+    }
+
+    /// Returns `true` if some values become texts.
+    pub(crate) fn is_lowered(&self) -> bool {
+        match self {
+            Self::Mixed => true,
+            Self::Array(element) => element.is_lowered(),
+            Self::List(members) => members.iter().any(|member| member.shape.is_lowered()),
+            _ => false,
         }
     }
 
@@ -61,7 +130,7 @@ impl AnyShape {
     pub(crate) fn size(&self) -> usize {
         match self {
             Self::Array(element) => 1 + element.size(),
-            Self::List(members) => 1 + members.iter().map(|(_, shape)| shape.size()).sum::<usize>(),
+            Self::List(members) => 1 + members.iter().map(|member| member.shape.size()).sum::<usize>(),
             _ => 1,
         }
     }
@@ -79,14 +148,16 @@ impl AnyShape {
             Self::Double => key.push(b'd'),
             Self::Bytes => key.push(b'x'),
             Self::Mixed => key.push(b'm'),
+            Self::Missing => key.push(b'0'),
             Self::Array(element) => {
                 key.push(b'[');
                 element.push_key(key);
             }
             Self::List(members) => {
                 key.push(b'{');
-                for (name, shape) in members {
+                for MemberShape { name, shape, is_optional } in members {
                     push_key_text(key, name.as_bytes());
+                    key.push(u8::from(*is_optional));
                     shape.push_key(key);
                 }
                 key.push(b'}');
@@ -115,7 +186,7 @@ impl AnyShape {
             Self::Key => return Arc::clone(&KEY),
             Self::Text | Self::Mixed => return Arc::clone(&TEXT),
             Self::Time => FieldClass::wall_clock(false, WallClock::UNIX_NANOSECONDS),
-            Self::Nothing => FieldClass::new(FieldKind::Null { alignment: 1 }),
+            Self::Nothing | Self::Missing => FieldClass::new(FieldKind::Null { alignment: 1 }),
             Self::Boolean => {
                 FieldClass::new(FieldKind::Boolean(BitField::new(8, ByteOrder::LittleEndian, 8)))
             }
@@ -125,9 +196,15 @@ impl AnyShape {
                 alignment: 8,
             }),
             Self::Array(element) => FieldClass::array_by_values(element.class()),
-            Self::List(members) => FieldClass::structure(
-                members.iter().map(|(name, shape)| Member::new(name.clone(), shape.class())),
-            ),
+            Self::List(members) => {
+                FieldClass::structure(members.iter().map(|MemberShape { name, shape, is_optional }| {
+                    let class = shape.class();
+                    Member::new(
+                        name.clone(),
+                        if *is_optional { Arc::new(FieldClass::optional(class)) } else { class },
+                    )
+                }))
+            }
         })
     }
 
@@ -141,9 +218,7 @@ impl AnyShape {
             }
             (Self::List(shapes), AnyValue::List(members)) => {
                 values.begin_structure();
-                for ((_, shape), member) in shapes.iter().zip(members) {
-                    shape.push(&member.value, values);
-                }
+                push_members(shapes, members, values);
                 values.end();
             }
             (Self::Mixed, value) => values.push(FieldValue::Text(&value.to_text())),
@@ -158,6 +233,29 @@ impl AnyShape {
             (_, AnyValue::Bytes(bytes)) => values.push(FieldValue::Blob(bytes)),
             // The shape was made from the value.
             (_, AnyValue::Array(_) | AnyValue::List(_)) => {}
+        }
+    }
+}
+
+/// Appends the members of a list, in the order of their shapes.
+fn push_members(shapes: &[MemberShape], members: &[NamedValue<'_>], values: &mut EventValues) {
+    let is_in_order = shapes.len() == members.len()
+        && shapes.iter().zip(members).all(|(shape, member)| shape.name == member.name);
+    let by_name: HashMap<&str, &AnyValue<'_>> = match is_in_order {
+        true => HashMap::new(),
+        false => members.iter().map(|member| (&*member.name, &member.value)).collect(),
+    };
+    for (index, MemberShape { name, shape, is_optional }) in shapes.iter().enumerate() {
+        let value = match is_in_order {
+            true => members.get(index).map(|member| &member.value),
+            false => by_name.get(&**name).copied(),
+        };
+        if *is_optional {
+            values.push_optional(value.is_some());
+        }
+        // The shape was made from the values, so only an optional member can be missing.
+        if let Some(value) = value {
+            shape.push(value, values);
         }
     }
 }
@@ -182,21 +280,26 @@ fn has_repeated_names(members: &[NamedValue<'_>]) -> bool {
     }
 }
 
-/// Renames members with the name of an earlier one: `name_2`, `name_3`.
-pub(crate) fn rename_repeated(members: &mut [NamedValue<'_>]) {
+/// Renames members with the name of an earlier one: `name_2`, `name_3`. Returns their indexes and original names.
+pub(crate) fn rename_repeated(members: &mut [NamedValue<'_>]) -> Vec<(usize, String)> {
+    let mut renamed = Vec::new();
     if !has_repeated_names(members) {
-        return;
+        return renamed;
     }
     let mut names: HashSet<String> = HashSet::new();
-    for member in members {
+    for (index, member) in members.iter_mut().enumerate() {
         let mut name = member.name.to_string();
         let mut number = 2u32;
         while !names.insert(name.clone()) {
             name = format!("{}_{number}", member.name);
             number += 1;
         }
+        if number > 2 {
+            renamed.push((index, member.name.to_string()));
+        }
         member.name = Cow::Owned(name);
     }
+    renamed
 }
 
 #[cfg(test)]
@@ -204,9 +307,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn lists_in_an_array_have_the_members_of_all() {
+        let list = |names: &[&'static str]| {
+            AnyValue::List(names.iter().map(|name| NamedValue::new(name, AnyValue::Integer(1))).collect())
+        };
+        let array = AnyValue::Array(vec![list(&["a", "b"]), list(&["c", "a"]), list(&[])]);
+        let AnyShape::Array(element) = AnyShape::new(&array) else { panic!() };
+        let AnyShape::List(members) = *element else { panic!() };
+        let found: Vec<_> = members.iter().map(|member| (&*member.name, member.is_optional)).collect();
+        assert_eq!(found, [("a", true), ("b", true), ("c", true)]);
+        let both = AnyValue::Array(vec![list(&["a", "b"]), list(&["b", "a"])]);
+        assert_eq!(AnyShape::new(&both).size(), 4);
+        assert!(!AnyShape::new(&both).is_lowered());
+    }
+
+    #[test]
     fn repeated_names_get_numbers() {
         let mut members = ["a", "b", "a", "a_2", "a"].map(|name| NamedValue::new(name, AnyValue::Nothing));
-        rename_repeated(&mut members);
+        let renamed = rename_repeated(&mut members);
+        let original = [(2, "a"), (3, "a_2"), (4, "a")];
+        assert_eq!(renamed, original.map(|(index, name)| (index, name.to_owned())));
         assert_eq!(members.map(|member| member.name.into_owned()), ["a", "b", "a_2", "a_2_2", "a_3"]);
     }
 
@@ -217,6 +337,11 @@ mod tests {
         assert_eq!(array(vec![AnyValue::text("a"), AnyValue::text("b")]), text);
         let mixed = AnyShape::Array(Box::new(AnyShape::Mixed));
         assert_eq!(array(vec![AnyValue::text("a"), AnyValue::Integer(1)]), mixed);
-        assert_eq!(array(vec![]), AnyShape::Array(Box::new(AnyShape::Nothing)));
+        assert_eq!(array(vec![]), AnyShape::Array(Box::new(AnyShape::Missing)));
+        // Empty arrays have any elements, and null is a value.
+        let arrays = |elements: [Vec<AnyValue<'static>>; 2]| array(elements.map(AnyValue::Array).into());
+        let texts = AnyShape::Array(Box::new(text));
+        assert_eq!(arrays([vec![], vec![AnyValue::text("a")]]), texts);
+        assert!(arrays([vec![AnyValue::Nothing], vec![AnyValue::text("a")]]).is_lowered());
     }
 }

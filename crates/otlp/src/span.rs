@@ -8,6 +8,7 @@ use crate::fault::Decoded;
 use crate::input::{EncodedMessage, FieldInput, lossy};
 use crate::row::{LinkRow, SpanRow, id_text, text_pairs};
 use crate::schema::{link, span, span_event, status};
+use ichnos_model::telemetry::{SPAN_KINDS, STATUS_CODES, element_field};
 
 /// A span.
 #[derive(Debug, Default)]
@@ -46,6 +47,8 @@ struct SpanLink<'a> {
     span: Option<[u8; 8]>,
     trace_state: Cow<'a, [u8]>,
     attributes: Vec<NamedValue<'a>>,
+    dropped: u64,
+    flags: u64,
 }
 
 /// Parts of a span that are events: the start, the end, then its own events.
@@ -64,7 +67,7 @@ impl<'a> SpanRecord<'a> {
                 span::PARENT => found.parent = input.id()?,
                 span::TRACE_STATE => found.trace_state = input.text()?,
                 span::NAME => found.name = input.text()?,
-                span::KIND => found.kind = input.enumeration(&span::KINDS)?,
+                span::KIND => found.kind = input.enumeration(&SPAN_KINDS)?,
                 span::START => found.start = input.unsigned()?,
                 span::END => found.end = input.unsigned()?,
                 span::ATTRIBUTES => values.pairs(input, &mut found.attributes)?,
@@ -112,14 +115,23 @@ impl<'a> SpanRecord<'a> {
             attributes: text_pairs(&self.attributes),
             events: events.collect(),
             links: links.collect(),
+            has_counts: self.has_counts(),
         }
+    }
+
+    /// Returns `true` if it has flags or numbers of dropped parts.
+    fn has_counts(&self) -> bool {
+        self.flags != 0
+            || self.dropped != [0; 3]
+            || self.events.iter().any(|event| event.dropped != 0)
+            || self.links.iter().any(|link| link.flags != 0 || link.dropped != 0)
     }
 
     fn decode_status(&mut self, input: FieldInput<'a, '_>) -> Decoded<()> {
         input.fields(status::FIELDS, |field, input| {
             match field {
                 status::MESSAGE => self.status_message = input.text()?,
-                _ => self.status = input.enumeration(&status::CODES)?,
+                _ => self.status = input.enumeration(&STATUS_CODES)?,
             }
             Ok(())
         })
@@ -159,17 +171,18 @@ impl<'a> SpanRecord<'a> {
         let linked = self.links.iter().filter_map(same).collect();
         let ids = DraftIds { trace: self.trace, span: self.id, parent: self.parent, linked };
         let mut draft = EventDraft::new(DraftKind::SpanBegin, self.name, self.start, ids);
-        draft.push("span", key);
-        if let Some(kind) = name_of(&span::KINDS, self.kind) {
-            draft.push("kind", kind);
+        draft.push(element_field::SPAN, key);
+        if let Some(kind) = name_of(&SPAN_KINDS, self.kind) {
+            draft.push(element_field::KIND, kind);
         }
         if !self.links.is_empty() {
-            draft.push("links", AnyValue::Array(self.links.into_iter().map(SpanLink::into_value).collect()));
+            let links = self.links.into_iter().map(SpanLink::into_value).collect();
+            draft.push(element_field::LINKS, AnyValue::Array(links));
         }
-        draft.push_text("trace_state", self.trace_state);
-        draft.push_number("flags", self.flags);
-        draft.push_number("dropped_attributes", self.dropped[0]);
-        draft.push_number("dropped_links", self.dropped[2]);
+        draft.push_text(element_field::TRACE_STATE, self.trace_state);
+        draft.push_number(element_field::FLAGS, self.flags);
+        draft.push_number(element_field::DROPPED_ATTRIBUTES, self.dropped[0]);
+        draft.push_number(element_field::DROPPED_LINKS, self.dropped[2]);
         draft.push_attributes(self.attributes);
         draft
     }
@@ -178,15 +191,15 @@ impl<'a> SpanRecord<'a> {
         let (key, time) = (self.key(), self.end_time());
         let ids = DraftIds { trace: self.trace, span: self.id, ..DraftIds::default() };
         let mut draft = EventDraft::new(DraftKind::SpanEnd, self.name, time, ids);
-        draft.push("span", key);
+        draft.push(element_field::SPAN, key);
         if time != self.end {
-            draft.push_time("end_time", self.end);
+            draft.push_time(element_field::END_TIME, self.end);
         }
-        if let Some(status) = name_of(&status::CODES, self.status) {
-            draft.push("status", status);
+        if let Some(status) = name_of(&STATUS_CODES, self.status) {
+            draft.push(element_field::STATUS, status);
         }
-        draft.push_text("status_message", self.status_message);
-        draft.push_number("dropped_events", self.dropped[1]);
+        draft.push_text(element_field::STATUS_MESSAGE, self.status_message);
+        draft.push_number(element_field::DROPPED_EVENTS, self.dropped[1]);
         draft
     }
 
@@ -200,7 +213,7 @@ impl<'a> SpanRecord<'a> {
         };
         let ids = DraftIds { trace: self.trace, span: self.id, ..DraftIds::default() };
         let mut draft = EventDraft::new(DraftKind::SpanEvent, event.name, event.time, ids);
-        draft.push_number("dropped_attributes", event.dropped);
+        draft.push_number(element_field::DROPPED_ATTRIBUTES, event.dropped);
         draft.push_attributes(event.attributes);
         draft
     }
@@ -232,23 +245,35 @@ impl<'a> SpanLink<'a> {
                 link::TRACE_ID => found.trace = input.id()?,
                 link::SPAN_ID => found.span = input.id()?,
                 link::TRACE_STATE => found.trace_state = input.text()?,
-                _ => values.pairs(input, &mut found.attributes)?,
+                link::ATTRIBUTES => values.pairs(input, &mut found.attributes)?,
+                link::DROPPED_ATTRIBUTES => found.dropped = input.unsigned()?,
+                _ => found.flags = input.unsigned()?,
             }
             Ok(())
         })?;
         Ok(found)
     }
 
+    /// Returns the link as a list of its fields. Fields other than identifiers are left out if they have their defaults.
     fn into_value(self) -> AnyValue<'a> {
         let id = |bytes: Option<&[u8]>| bytes.map_or(AnyValue::text(""), AnyValue::id);
         let mut members = vec![
-            NamedValue::new("trace_id", id(self.trace.as_ref().map(|id| &id[..]))),
-            NamedValue::new("span_id", id(self.span.as_ref().map(|id| &id[..]))),
+            NamedValue::new(element_field::TRACE_ID, id(self.trace.as_ref().map(|id| &id[..]))),
+            NamedValue::new(element_field::SPAN_ID, id(self.span.as_ref().map(|id| &id[..]))),
         ];
         if !self.trace_state.is_empty() {
-            members.push(NamedValue::new("trace_state", AnyValue::Text(self.trace_state)));
+            members.push(NamedValue::new(element_field::TRACE_STATE, AnyValue::Text(self.trace_state)));
         }
-        members.extend(self.attributes);
+        for (name, number) in
+            [(element_field::FLAGS, self.flags), (element_field::DROPPED_ATTRIBUTES, self.dropped)]
+        {
+            if number != 0 {
+                members.push(NamedValue::new(name, AnyValue::Unsigned(number)));
+            }
+        }
+        if !self.attributes.is_empty() {
+            members.push(NamedValue::new(element_field::ATTRIBUTES, AnyValue::List(self.attributes)));
+        }
         AnyValue::List(members)
     }
 }

@@ -109,7 +109,7 @@ pub use cell_type::INTEGER_KEY;
 pub use common_columns::common_type;
 pub use ordered_batches::{OrderedBatches, PlacedBatch};
 #[cfg(feature = "parquet")]
-pub use otel_dataset::OtelDataset;
+pub use otel_dataset::{OtelDataset, OtelLosses};
 #[cfg(feature = "parquet")]
 pub use parquet_dataset::EVENT_KEY;
 #[cfg(feature = "parquet")]

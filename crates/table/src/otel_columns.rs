@@ -281,7 +281,7 @@ pub(crate) struct LogColumns {
     severity: UInt8Builder,
     body: StringBuilder,
     origin: OriginColumns,
-    /// Schemas of the resource and of the scope, which are empty.
+    /// URLs of the schemas of the resource and of the scope.
     schemas: [StringBuilder; 2],
     scope_attributes: Maps,
     attributes: Maps,
@@ -322,7 +322,8 @@ impl LogColumns {
         self.severity_text.append_value(&log.severity_text);
         self.severity.append_value(u8::try_from(log.severity).unwrap_or(0));
         self.body.append_value(&log.body);
-        self.schemas.iter_mut().for_each(|column| column.append_value(""));
+        let urls = [&origin.resource_schema, &origin.scope_schema];
+        self.schemas.iter_mut().zip(urls).for_each(|(column, url)| column.append_value(url));
         self.event_name.append_value(&log.event_name);
         self.bytes += self.origin.push(origin) + log.body.len() + log.event_name.len() + 120;
         self.bytes += push_map(&mut self.scope_attributes, &origin.scope_attributes);

@@ -69,13 +69,14 @@ impl OtelDataset {
         check_dates(stream, &TableOptions::set_for("parquet", &options.formats))
     }
 
-    /// Appends the spans or log records of a request in protobuf. Returns the number of those that cannot be rows.
+    /// Appends the spans or log records of a request in protobuf. Returns what was lost.
     ///
     /// # Errors
     /// If rows cannot be written.
-    pub fn write(&mut self, signal: RequestSignal, request: &[u8]) -> io::Result<u64> {
+    pub fn write(&mut self, signal: RequestSignal, request: &[u8]) -> io::Result<OtelLosses> {
         let Self { encoders, directory, traces, logs, .. } = self;
-        let mut rows = RowWriter { directory, encoders, traces, logs, lost: 0, failure: Ok(()) };
+        let mut rows =
+            RowWriter { directory, encoders, traces, logs, lost: OtelLosses::default(), failure: Ok(()) };
         let visited = visit_rows(request, signal, &mut rows);
         let RowWriter { lost, failure, .. } = rows;
         failure?;
@@ -98,6 +99,16 @@ impl OtelDataset {
         let bytes = finish().map_err(named)?;
         Ok((self.directory.finish().map_err(named)?, bytes))
     }
+}
+
+/// What the rows of a request lack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OtelLosses {
+    /// Number of elements that cannot be rows.
+    pub elements: u64,
+    /// Number of rows with values for which there is no column: flags, numbers of dropped parts, times of observation.
+    pub values: u64,
 }
 
 /// Rejects options for the columns of events.
@@ -124,17 +135,17 @@ struct RowWriter<'d> {
     encoders: &'d mut Encoders,
     traces: &'d mut OtelTable<SpanColumns>,
     logs: &'d mut OtelTable<LogColumns>,
-    /// Number of elements that cannot be rows.
-    lost: u64,
+    lost: OtelLosses,
     failure: io::Result<()>,
 }
 
 impl RowVisitor for RowWriter<'_> {
     fn span(&mut self, origin: &RowOrigin, span: &SpanRow<'_>) {
         let Ok(time) = i64::try_from(span.start) else {
-            self.lost += 1;
+            self.lost.elements += 1;
             return;
         };
+        self.lost.values += u64::from(span.has_counts || origin.dropped > 0);
         if self.failure.is_ok() {
             let files = (self.directory, &mut *self.encoders);
             self.failure = self.traces.push(time, files, |columns| columns.push(time, origin, span));
@@ -143,9 +154,10 @@ impl RowVisitor for RowWriter<'_> {
 
     fn log(&mut self, origin: &RowOrigin, log: &LogRow<'_>) {
         let Ok(time) = i64::try_from(log.time) else {
-            self.lost += 1;
+            self.lost.elements += 1;
             return;
         };
+        self.lost.values += u64::from(log.has_counts || origin.dropped > 0);
         if self.failure.is_ok() {
             let files = (self.directory, &mut *self.encoders);
             self.failure = self.logs.push(time, files, |columns| columns.push(time, origin, log));
@@ -153,6 +165,6 @@ impl RowVisitor for RowWriter<'_> {
     }
 
     fn rejected(&mut self, _: &str) {
-        self.lost += 1;
+        self.lost.elements += 1;
     }
 }

@@ -52,7 +52,7 @@ impl<C: OtelColumns> OtelTable<C> {
         Self { name, unit, open, recent, parts, files: 0, metadata }
     }
 
-    /// Appends a row with a time.
+    /// Appends a row with a time. Time 0 is unknown.
     ///
     /// # Errors
     /// If earlier rows cannot be written.
@@ -62,7 +62,7 @@ impl<C: OtelColumns> OtelTable<C> {
         (directory, encoders): (&OutputDirectory, &mut Encoders),
         push: impl FnOnce(&mut C),
     ) -> io::Result<()> {
-        let partition = self.unit.map(|unit| unit.partition(Some(time)));
+        let partition = self.unit.map(|unit| unit.partition(Some(time).filter(|time| *time != 0)));
         if let Some(unused) = self.recent.used(0, partition) {
             self.complete(unused, directory, encoders)?;
         }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 
 /// Maximum number of partitions with an open file, for each table. The least recently used file is completed.
-const MOST_OPEN: usize = 32;
+const MOST_OPEN: usize = 256;
 
 /// Directory value of rows without a time, as in Hive.
 const NO_TIME: &str = "__HIVE_DEFAULT_PARTITION__";

@@ -26,6 +26,16 @@ pub(super) trait ArgumentSink {
     fn double(&mut self, name: u32, value: f64);
     /// Writes a UTF-8 text.
     fn text(&mut self, name: u32, text: &[u8]);
+    /// Writes a value that is null.
+    fn null(&mut self, name: u32) {
+        self.text(name, b"null");
+    }
+    /// `true` if [`Self::bytes`] writes bytes. Otherwise, they are hexadecimal digits.
+    const HAS_BYTES: bool = false;
+    /// Writes bytes.
+    fn bytes(&mut self, name: u32, bytes: &[u8]) {
+        let _ = (name, bytes);
+    }
     /// Starts an array, or a dictionary if `is_array` is `false`.
     fn enter(&mut self, name: u32, is_array: bool);
     /// Ends the innermost array or dictionary.
@@ -154,6 +164,38 @@ impl ScopeNames {
         }
         let context = if scope == Scope::CommonContext { names.context(&nodes) } else { 0 };
         Some(Self { scope, context, nodes: nodes.into() })
+    }
+
+    /// Returns the argument names of some members of a scope. `select` returns the name of a member with an index and a
+    /// name, or `None` if it is hidden.
+    pub(super) fn selected(
+        event: &Event<'_>,
+        scope: Scope,
+        names: &mut ArgumentNames,
+        select: impl Fn(usize, &str) -> Option<String>,
+    ) -> Option<Self> {
+        let plan = event.plan(scope)?;
+        let mut nodes: Vec<NodeName> = Vec::new();
+        for node in plan.nodes() {
+            // Empty names are names.
+            let number = node.name.as_deref().map_or(0, |name| names.number(name));
+            let has_labels = node.class.mappings().is_some();
+            nodes.push(NodeName { number, is_hidden: false, has_labels });
+        }
+        for (index, member) in (0..).map_while(|index| Some((index, plan.member(index)?))) {
+            let name = plan.get(member).and_then(|node| node.name.as_deref()).unwrap_or_default();
+            match select(index, name) {
+                None => {
+                    let hidden = NodeName { is_hidden: true, ..NodeName::default() };
+                    nodes.get_mut(plan.within(member)).unwrap_or_default().fill(hidden);
+                }
+                Some(name) => {
+                    let number = names.number(&name);
+                    nodes.get_mut(member).into_iter().for_each(|node| node.number = number);
+                }
+            }
+        }
+        Some(Self { scope, context: 0, nodes: nodes.into() })
     }
 
     /// Returns the plan nodes and name numbers of the visible members.
@@ -330,11 +372,14 @@ impl<A: ArgumentSink> Visitor for ScopeArguments<'_, A> {
                 self.argument(field, |arguments, name| arguments.double(name, value.to_f64()));
             }
             FieldValue::Wide(value) => self.generated_text(field, |text| value.write_decimal(text)),
+            FieldValue::Blob(bytes) if A::HAS_BYTES => {
+                self.argument(field, |arguments, name| arguments.bytes(name, bytes));
+            }
             FieldValue::Blob(bytes) => {
                 self.generated_text(field, |text| ichnos_export::number::push_hex_bytes(text, bytes));
             }
             FieldValue::Guid(value) => self.display(field, value),
-            FieldValue::Null => self.display(field, "null"),
+            FieldValue::Null => self.argument(field, |arguments, name| arguments.null(name)),
             _ => {}
         }
     }

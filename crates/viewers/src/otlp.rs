@@ -9,14 +9,21 @@
 //! | other events | an event of the enclosing span |
 //! | counter | a gauge value for each of its values |
 //! | discarded events and packets, damage | a log record in the scope `losses` |
+//! | part of an OpenTelemetry element | the element as it was read |
 
 mod attributes;
 mod batch;
 mod class;
+mod element_class;
+mod elements;
 mod encoding;
 mod event_context;
 mod ids;
+mod link_sink;
 mod log_records;
+mod number_sink;
+mod origins;
+mod point_value;
 mod requests;
 mod resources;
 mod schema;

@@ -11,6 +11,7 @@ mod wire {
     pub(super) const VARINT: u32 = 0;
     pub(super) const FIXED64: u32 = 1;
     pub(super) const LENGTH_DELIMITED: u32 = 2;
+    pub(super) const FIXED32: u32 = 5;
 }
 
 /// Returns the bytes of a variable-length integer, and their number.
@@ -208,6 +209,12 @@ pub(super) fn push_signed(out: &mut Vec<u8>, field: u32, value: i64) {
 #[inline]
 pub(super) fn push_fixed(out: &mut Vec<u8>, field: u32, value: u64) {
     push_key(out, field, wire::FIXED64);
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+/// Appends a 32-bit integer (`fixed32`).
+pub(super) fn push_short_fixed(out: &mut Vec<u8>, field: u32, value: u32) {
+    push_key(out, field, wire::FIXED32);
     out.extend_from_slice(&value.to_le_bytes());
 }
 

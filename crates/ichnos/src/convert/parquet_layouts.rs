@@ -89,6 +89,9 @@ impl WriterFactory for ParquetLayouts {
     }
 }
 
+const COUNTS: &str = "flags of spans, numbers of dropped attributes, events and links, and times of observation beside \
+                      another time: the layout has no columns for them";
+
 /// Dataset of OpenTelemetry's tables in progress.
 #[derive(Debug)]
 struct OtelOutput {
@@ -124,7 +127,8 @@ impl Output for OtelOutput {
                 record_lost(&self.losses, VALUES, request.elements);
             } else if let Some(dataset) = &mut *dataset {
                 let lost = dataset.write(request_signal(request.signal), &request.bytes)?;
-                record_lost(&self.losses, ROWS, lost);
+                record_lost(&self.losses, ROWS, lost.elements);
+                record_lost(&self.losses, COUNTS, lost.values);
             }
         }
         Ok(JoinResult::Done)

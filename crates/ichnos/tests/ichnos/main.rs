@@ -87,6 +87,15 @@ mod missing;
     feature = "xtrace"
 ))]
 mod otlp;
+#[cfg(all(
+    feature = "ctf",
+    feature = "fuchsia-log",
+    feature = "fxt",
+    feature = "jsonl",
+    feature = "nettrace",
+    feature = "xtrace"
+))]
+mod otlp_elements;
 #[cfg(feature = "ctf")]
 mod pass;
 #[cfg(all(feature = "ctf", feature = "fxt", feature = "jsonl", feature = "nettrace", feature = "xtrace"))]

@@ -33,6 +33,19 @@ def read_json(path):
     return all.values()
 
 
+def canonical(value):
+    """Members of lists have no order, an empty status is none, and exemplars are not read."""
+    if isinstance(value, list):
+        return [canonical(inner) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    is_kept = lambda key: key != "exemplars" and (key != "status" or value[key] != {})
+    inner = {key: canonical(inner) for key, inner in value.items() if is_kept(key)}
+    if list(inner) == ["kvlistValue"]:
+        inner["kvlistValue"].get("values", []).sort(key=lambda pair: pair.get("key", ""))
+    return inner
+
+
 def rows(message):
     for name, by_resource in message.ListFields():
         for resource in by_resource:
@@ -41,7 +54,9 @@ def rows(message):
                     if field.name in ("spans", "log_records", "metrics"):
                         for element in elements:
                             around = [json_format.MessageToDict(part) for part in (resource.resource, scope.scope)]
-                            yield json.dumps([field.name, *around, json_format.MessageToDict(element)], sort_keys=True)
+                            around += [resource.schema_url, scope.schema_url]
+                            row = [field.name, *around, json_format.MessageToDict(element)]
+                            yield json.dumps(canonical(row), sort_keys=True)
 
 
 def main():

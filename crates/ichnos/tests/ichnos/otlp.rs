@@ -70,6 +70,26 @@ pub(crate) fn elements(path: &Path, names: [&str; 3]) -> Vec<Json> {
     all
 }
 
+/// Returns the elements of all signals as lines of JSON, each with its resource and scope.
+pub(crate) fn all_elements(text: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    for line in text.lines() {
+        let request: Json = serde_json::from_str(line).unwrap();
+        for resource in request.as_object().unwrap().values().flat_map(|list| list.as_array().unwrap()) {
+            let scopes = resource.as_object().unwrap().iter().filter(|(name, _)| name.starts_with("scope"));
+            for scope in scopes.flat_map(|(_, list)| list.as_array().unwrap()) {
+                let around =
+                    [&resource["resource"], &resource["schemaUrl"], &scope["scope"], &scope["schemaUrl"]];
+                let elements = ["spans", "logRecords", "metrics"].map(|name| scope.get(name));
+                for element in elements.into_iter().flatten().flat_map(|list| list.as_array().unwrap()) {
+                    all.push(serde_json::to_string(&(around, element)).unwrap());
+                }
+            }
+        }
+    }
+    all
+}
+
 pub(crate) fn spans(path: &Path) -> Vec<Json> {
     elements(path, ["resourceSpans", "scopeSpans", "spans"])
 }

@@ -41,9 +41,12 @@ fn written_requests_are_read() {
         let spans = spans(&json);
         let events: usize = spans.iter().map(|span| span["events"].as_array().map_or(0, Vec::len)).sum();
         let logs = elements(&json, ["resourceLogs", "scopeLogs", "logRecords"]).len();
+        let kinds = ["gauge", "sum", "histogram"];
         let metrics = elements(&json, ["resourceMetrics", "scopeMetrics", "metrics"]);
-        let points: usize =
-            metrics.iter().map(|metric| metric["gauge"]["dataPoints"].as_array().unwrap().len()).sum();
+        let points: usize = metrics
+            .iter()
+            .flat_map(|metric| kinds.map(|kind| metric[kind]["dataPoints"].as_array().map_or(0, Vec::len)))
+            .sum();
         let count = |role: EventRole| found.get(role.name()).copied().unwrap_or_default();
         assert_eq!((count(EventRole::Begin), count(EventRole::End)), (spans.len(), spans.len()), "{example}");
         assert_eq!(

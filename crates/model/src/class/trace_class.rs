@@ -9,6 +9,7 @@ use crate::class::{Attributes, ByteOrder, FieldClass, FieldKind, Member, Role, V
 use crate::clock::ClockClass;
 use crate::log::LogRole;
 use crate::meaning::{EventDisplay, EventRole, Meanings};
+use crate::telemetry::ElementRole;
 use crate::trace::DeclaredAt;
 
 /// A complete trace description, from a CTF metadata stream or a reader of another format.
@@ -253,6 +254,8 @@ pub struct EventRecordClass {
     pub is_undescribed: bool,
     /// Log role, if the events are log lines.
     pub log: Option<Arc<LogRole>>,
+    /// Element role, if the events are parts of OpenTelemetry elements.
+    pub element: Option<Arc<ElementRole>>,
     /// `true` if the events describe things that other events refer to at any time: process, module and function names.
     /// Cuts of a trace keep them.
     pub is_rundown: bool,

@@ -12,6 +12,7 @@ use crate::clock::WallClock;
 use crate::log::{LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, LogText};
 use crate::meaning::{ActivityPaths, EventDisplay, EventRole, Meaning};
 use crate::plan::scope_class;
+use crate::telemetry::ElementRole;
 
 /// Attribute namespace of ichnos.
 pub const NAMESPACE: &str = "ichnos";
@@ -24,6 +25,9 @@ const ATTRIBUTES: &str = "attributes";
 
 /// Mark for event record classes whose name is not from the source.
 const UNNAMED: &str = "unnamed";
+
+/// Part of an OpenTelemetry element.
+const ELEMENT: &str = "element";
 
 /// Process for GUIDs that can encode activity paths.
 const ACTIVITY_PROCESS: &str = "activity-process";
@@ -42,6 +46,9 @@ pub fn annotate(class: &mut EventRecordClass, stream: &DataStreamClass) {
     }
     if let Some(display) = &class.display {
         entries.push(("display", display.to_value()));
+    }
+    if let Some(element) = &class.element {
+        entries.push((ELEMENT, element.to_value()));
     }
     if class.is_undescribed {
         entries.push(("undescribed", Value::Boolean(true)));
@@ -611,6 +618,9 @@ fn apply(class: &mut EventRecordClass, stream: &DataStreamClass) {
     }
     if let Some(display) = own.get("display") {
         class.display = Some(Arc::new(EventDisplay::from_value(display)));
+    }
+    if let Some(element) = own.get(ELEMENT).and_then(ElementRole::from_value) {
+        class.element = Some(Arc::new(element));
     }
     if own.get(UNNAMED) == Some(&Value::Boolean(true)) {
         class.name = None;

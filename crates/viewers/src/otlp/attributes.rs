@@ -47,6 +47,8 @@ pub(super) struct AttributeWriter<'w> {
     unnamed: u32,
     /// `true` if an attribute is too large.
     pub(super) is_too_large: bool,
+    /// `true` if the field contains a value, without a name.
+    is_bare: bool,
 }
 
 impl<'w> AttributeWriter<'w> {
@@ -58,7 +60,12 @@ impl<'w> AttributeWriter<'w> {
         open: &'w mut Vec<OpenValue>,
     ) -> Self {
         open.clear();
-        Self { encoding, out, field, names, open, unnamed: 0, is_too_large: false }
+        Self { encoding, out, field, names, open, unnamed: 0, is_too_large: false, is_bare: false }
+    }
+
+    /// Writes values without names as the field.
+    pub(super) fn bare(self) -> Self {
+        Self { is_bare: true, ..self }
     }
 
     /// Starts the value of an attribute or element. Returns the positions of the attribute and the value.
@@ -70,6 +77,7 @@ impl<'w> AttributeWriter<'w> {
                 return (None, self.encoding.begin_element(self.out, value::VALUES));
             }
             Some(_) => value::VALUES,
+            None if self.is_bare => return (None, self.encoding.begin(self.out, self.field)),
             None => self.field,
         };
         let attribute = self.encoding.begin_element(self.out, field);
@@ -147,6 +155,17 @@ impl ArgumentSink for AttributeWriter<'_> {
     #[inline]
     fn text(&mut self, name: u32, text: &[u8]) {
         self.write(name, |encoding, out| encoding.text(out, value::STRING, text));
+    }
+
+    fn null(&mut self, name: u32) {
+        // A value without a type.
+        self.write(name, |_, _| ());
+    }
+
+    const HAS_BYTES: bool = true;
+
+    fn bytes(&mut self, name: u32, bytes: &[u8]) {
+        self.write(name, |encoding, out| encoding.bytes(out, value::BYTES, bytes));
     }
 
     fn enter(&mut self, name: u32, is_array: bool) {

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use super::encoding::{OtlpEncoding, OtlpField};
-use super::schema::{data, metric, resource};
+use super::origins::EncodedOrigin;
+use super::schema::{data, metric};
+use ichnos_analysis::events::tracks::name_key;
 
 /// Default minimum size of a full request in bytes.
 pub(super) const FULL: usize = 128 << 10;
@@ -71,11 +73,46 @@ pub(super) struct GroupKey {
     pub(super) metric: u64,
 }
 
+/// Kind of a metric.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum MetricData {
+    #[default]
+    Gauge,
+    Sum {
+        temporality: u64,
+        is_monotonic: bool,
+    },
+    Histogram {
+        temporality: u64,
+    },
+}
+
+/// Properties of a metric.
+#[derive(Clone, Debug, Default)]
+pub(super) struct MetricHead {
+    pub(super) name: String,
+    pub(super) unit: String,
+    pub(super) data: MetricData,
+}
+
+impl MetricHead {
+    /// Returns its number.
+    pub(super) fn key(&self) -> u64 {
+        let data = match self.data {
+            MetricData::Gauge => 0,
+            MetricData::Sum { temporality, is_monotonic } => {
+                temporality.wrapping_mul(4).wrapping_add(1 + 2 * u64::from(is_monotonic))
+            }
+            MetricData::Histogram { temporality } => temporality.wrapping_mul(4).wrapping_add(2),
+        };
+        name_key(&self.name) ^ name_key(&self.unit).rotate_left(1) ^ data.rotate_left(32)
+    }
+}
+
 #[derive(Debug)]
 struct Group {
     key: GroupKey,
-    /// Name and unit of the metric.
-    metric: [String; 2],
+    metric: MetricHead,
     elements: Vec<u8>,
 }
 
@@ -111,12 +148,12 @@ impl RequestBatch {
         self.elements
     }
 
-    /// Adds an element that `push` appends. If `push` returns `false`, nothing is added. `metric` returns name and
-    /// unit for a new metric group.
+    /// Adds an element that `push` appends. If `push` returns `false`, nothing is added. `metric` returns the
+    /// metric of a new group.
     pub(super) fn add(
         &mut self,
         key: GroupKey,
-        metric: impl FnOnce() -> [String; 2],
+        metric: impl FnOnce() -> MetricHead,
         push: impl FnOnce(&mut Vec<u8>) -> bool,
     ) -> bool {
         let index = match self.last {
@@ -135,10 +172,10 @@ impl RequestBatch {
     }
 
     /// Returns the index of a group, which is added if it is new.
-    fn index(&mut self, key: GroupKey, metric: impl FnOnce() -> [String; 2]) -> usize {
+    fn index(&mut self, key: GroupKey, metric: impl FnOnce() -> MetricHead) -> usize {
         let index = *self.indexes.entry(key).or_insert_with(|| {
             let group = Group { key, metric: metric(), elements: Vec::new() };
-            self.bytes += GROUP + group.metric.iter().map(String::len).sum::<usize>();
+            self.bytes += GROUP + group.metric.name.len() + group.metric.unit.len();
             self.groups.push(group);
             self.groups.len() - 1
         });
@@ -151,12 +188,11 @@ impl RequestBatch {
         self.bytes >= self.full
     }
 
-    /// Writes all elements as a request. `resources` are the encoded resource attributes, and `scope` returns scope
-    /// names.
+    /// Writes all elements as a request. `resources` are the encoded resources, and `scope` returns scopes.
     pub(super) fn write<'n>(
         &mut self,
-        resources: &HashMap<u64, Vec<u8>>,
-        scope: impl Fn(u32) -> &'n str,
+        resources: &HashMap<u64, EncodedOrigin>,
+        scope: impl Fn(u32) -> Option<&'n EncodedOrigin>,
         out: &mut Vec<u8>,
     ) {
         self.groups.sort_unstable_by_key(|group| group.key);
@@ -182,8 +218,8 @@ impl RequestBatch {
     fn write_request<'n>(
         &self,
         groups: &[&Group],
-        resources: &HashMap<u64, Vec<u8>>,
-        scope: impl Fn(u32) -> &'n str,
+        resources: &HashMap<u64, EncodedOrigin>,
+        scope: impl Fn(u32) -> Option<&'n EncodedOrigin>,
         out: &mut Vec<u8>,
     ) {
         let encoding = self.encoding;
@@ -196,30 +232,36 @@ impl RequestBatch {
             let at = encoding.begin_element(out, resource_field);
             let inner = encoding.begin(out, data::RESOURCE);
             let key = of_resource.first().map(|group| group.key.resource);
-            let attributes = key.and_then(|key| resources.get(&key)).map_or(&[][..], Vec::as_slice);
-            encoding.elements(out, resource::ATTRIBUTES, attributes);
+            let resource = key.and_then(|key| resources.get(&key));
+            resource.into_iter().for_each(|resource| out.extend_from_slice(&resource.message));
             encoding.end(out, inner);
             encoding.begin_list(out, scope_field);
             for of_scope in of_resource.chunk_by(|a, b| a.key.scope == b.key.scope) {
                 let at = encoding.begin_element(out, scope_field);
                 let inner = encoding.begin(out, data::SCOPE);
-                let name = of_scope.first().map_or("", |group| scope(group.key.scope));
-                if !name.is_empty() {
-                    encoding.text(out, resource::SCOPE_NAME, name.as_bytes());
-                }
+                let scope = of_scope.first().and_then(|group| scope(group.key.scope));
+                scope.into_iter().for_each(|scope| out.extend_from_slice(&scope.message));
                 encoding.end(out, inner);
                 encoding.begin_list(out, element_field);
                 of_scope.iter().for_each(|group| self.write_group(group, element_field, out));
                 encoding.end_list(out);
+                self.write_schema(scope, out);
                 encoding.end(out, at);
             }
             encoding.end_list(out);
+            self.write_schema(resource, out);
             encoding.end(out, at);
         }
         encoding.end_list(out);
         if encoding == OtlpEncoding::Json {
             out.extend_from_slice(b"}\n");
         }
+    }
+
+    /// Writes the URL of the schema of a resource or a scope.
+    fn write_schema(&self, origin: Option<&EncodedOrigin>, out: &mut Vec<u8>) {
+        let url = origin.map_or(&[][..], |origin| origin.schema_url.as_bytes());
+        self.encoding.set_text(out, data::SCHEMA_URL, url);
     }
 
     fn write_group(&self, group: &Group, element_field: OtlpField, out: &mut Vec<u8>) {
@@ -231,14 +273,21 @@ impl RequestBatch {
             return out.extend_from_slice(&group.elements);
         }
         let at = encoding.begin_element(out, element_field);
-        let [name, unit] = &group.metric;
+        let MetricHead { name, unit, data } = &group.metric;
         encoding.text(out, metric::NAME, name.as_bytes());
-        if !unit.is_empty() {
-            encoding.text(out, metric::UNIT, unit.as_bytes());
-        }
-        let gauge = encoding.begin(out, metric::GAUGE);
+        encoding.set_text(out, metric::UNIT, unit.as_bytes());
+        let (field, temporality, is_monotonic) = match *data {
+            MetricData::Gauge => (metric::GAUGE, 0, false),
+            MetricData::Sum { temporality, is_monotonic } => (metric::SUM, temporality, is_monotonic),
+            MetricData::Histogram { temporality } => (metric::HISTOGRAM, temporality, false),
+        };
+        let data = encoding.begin(out, field);
         encoding.elements(out, metric::POINTS, &group.elements);
-        encoding.end(out, gauge);
+        encoding.count(out, metric::TEMPORALITY, temporality);
+        if is_monotonic {
+            encoding.boolean(out, metric::IS_MONOTONIC, true);
+        }
+        encoding.end(out, data);
         encoding.end(out, at);
     }
 }

@@ -7,11 +7,12 @@ use ichnos_model::log::LogLevel;
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::meaning::Meaning;
 
+use super::element_class::ElementClass;
+use super::origins::NumberedScopes;
 use crate::arguments::{ArgumentNames, ScopeNames};
 use crate::log_line::LogFields;
 use ichnos_analysis::events::class::{EventForm, ViewerClass};
 use ichnos_analysis::events::losses::{record_class_losses, record_loss};
-use ichnos_analysis::events::names::NumberedNames;
 use ichnos_analysis::tasks::TaskFields;
 
 /// Name prefix for attributes from the end event of a span.
@@ -21,10 +22,12 @@ const END: &str = "end.";
 #[derive(Debug)]
 pub(super) struct OtlpClass {
     pub(super) class: ViewerClass,
+    /// Class of OpenTelemetry input.
+    pub(super) element: Option<Box<ElementClass>>,
     pub(super) scopes: Vec<ScopeNames>,
     /// Fields that can mention operations.
     pub(super) mentions: Option<TaskFields>,
-    /// Name number of the scope, which is the category. 0 without a category.
+    /// Number of the scope, whose name is the category. 0 without a category.
     pub(super) scope: u32,
     /// Fields of log records between the time and the attributes, if they are the same for all events.
     pub(super) record: Option<Box<[u8]>>,
@@ -43,11 +46,14 @@ impl OtlpClass {
         event: &Event<'_>,
         searches: bool,
         names: &mut ArgumentNames,
-        scopes: &mut NumberedNames,
+        scopes: &mut NumberedScopes,
         losses: &mut LossTable,
     ) -> Self {
         let class = ViewerClass::from_event(event);
-        record_class_losses(losses, event, &class);
+        let element = ElementClass::for_event(event, names, losses).map(Box::new);
+        if element.is_none() {
+            record_class_losses(losses, event, &class);
+        }
         if class.has_stacks() {
             record_loss(losses, event, LossKind::Dropped, "stack", "call stack");
         }
@@ -70,7 +76,7 @@ impl OtlpClass {
         Self {
             mentions: mentions.filter(|fields| !fields.is_empty()),
             scopes: ScopeNames::all_with_prefix(event, &class, prefix, names),
-            scope: if class.category.is_empty() { 0 } else { scopes.number(&class.category) },
+            scope: scopes.named(&class.category),
             machine: first(Meaning::Machine),
             component: first(Meaning::Component),
             thread: first(Meaning::Thread),
@@ -78,6 +84,7 @@ impl OtlpClass {
             host: environment("hostname"),
             process_name: environment("procname"),
             record: None,
+            element,
             class,
         }
     }

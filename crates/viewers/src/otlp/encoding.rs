@@ -160,6 +160,71 @@ impl OtlpEncoding {
         number::push_unsigned(out, value);
     }
 
+    /// Appends a 32-bit integer (`fixed32`), unless it is 0, the default.
+    pub(super) fn short_fixed(self, out: &mut Vec<u8>, field: OtlpField, value: u64) {
+        // The reader accepts more bits, which the format does not have.
+        let value = u32::try_from(value).unwrap_or(u32::MAX);
+        if self == Self::Protobuf && value != 0 {
+            return protobuf::push_short_fixed(out, field.number, value);
+        }
+        self.count(out, field, value.into());
+    }
+
+    /// Appends a count (`uint32`), unless it is 0, the default.
+    pub(super) fn count(self, out: &mut Vec<u8>, field: OtlpField, value: u64) {
+        if value != 0 {
+            self.enumeration(out, field, value.min(u32::MAX.into()));
+        }
+    }
+
+    /// Appends an unsigned integer (`fixed64`), as a text in JSON.
+    pub(super) fn fixed(self, out: &mut Vec<u8>, field: OtlpField, value: u64) {
+        self.time(out, field, value);
+    }
+
+    /// Appends a text, unless it is empty, the default.
+    pub(super) fn set_text(self, out: &mut Vec<u8>, field: OtlpField, text: &[u8]) {
+        if !text.is_empty() {
+            self.text(out, field, text);
+        }
+    }
+
+    /// Appends bytes, as base64 in JSON.
+    pub(super) fn bytes(self, out: &mut Vec<u8>, field: OtlpField, bytes: &[u8]) {
+        if self == Self::Protobuf {
+            return protobuf::push_bytes(out, field.number, bytes);
+        }
+        Self::name(out, field);
+        out.push(b'"');
+        push_base64(out, bytes);
+        out.push(b'"');
+    }
+
+    /// Appends a repeated field of unsigned integers (`fixed64`) or numbers (`double`), as bits.
+    pub(super) fn packed(self, out: &mut Vec<u8>, field: OtlpField, bits: &[u64], is_double: bool) {
+        if bits.is_empty() {
+            return;
+        }
+        if self == Self::Protobuf {
+            let bytes: Vec<u8> = bits.iter().flat_map(|bits| bits.to_le_bytes()).collect();
+            return protobuf::push_bytes(out, field.number, &bytes);
+        }
+        self.begin_list(out, field);
+        for bits in bits {
+            if out.last() != Some(&b'[') {
+                out.push(b',');
+            }
+            if is_double {
+                Self::push_double(out, f64::from_bits(*bits));
+            } else {
+                out.push(b'"');
+                number::push_unsigned(out, *bits);
+                out.push(b'"');
+            }
+        }
+        self.end_list(out);
+    }
+
     /// Appends a boolean.
     pub(super) fn boolean(self, out: &mut Vec<u8>, field: OtlpField, value: bool) {
         if self == Self::Protobuf {
@@ -200,10 +265,50 @@ impl OtlpEncoding {
             return protobuf::push_double(out, field.number, value);
         }
         Self::name(out, field);
+        Self::push_double(out, value);
+    }
+
+    fn push_double(out: &mut Vec<u8>, value: f64) {
         match value {
             _ if value.is_finite() => number::push_shortest(out, value),
             _ if value.is_nan() => push_string(out, "NaN"),
             _ => push_string(out, if value > 0.0 { "Infinity" } else { "-Infinity" }),
+        }
+    }
+}
+
+/// Appends base64 digits.
+fn push_base64(out: &mut Vec<u8>, bytes: &[u8]) {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for chunk in bytes.chunks(3) {
+        let mut word = [0; 4];
+        for (byte, place) in chunk.iter().zip(&mut word[1..]) {
+            *place = *byte;
+        }
+        let word = u32::from_be_bytes(word);
+        for index in 0..4 {
+            let digit = (word >> (18 - 6 * index)) & 63;
+            out.push(if index <= chunk.len() { DIGITS[digit as usize] } else { b'=' });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_base64() {
+        for (bytes, digits) in [
+            (&b""[..], ""),
+            (b"f", "Zg=="),
+            (b"fo", "Zm8="),
+            (b"foo", "Zm9v"),
+            (b"\xfb\xff\xbfa", "+/+/YQ=="),
+        ] {
+            let mut out = Vec::new();
+            push_base64(&mut out, bytes);
+            assert_eq!(out, digits.as_bytes());
         }
     }
 }

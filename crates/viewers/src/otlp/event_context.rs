@@ -75,6 +75,11 @@ impl<'c, 'e> EventContext<'c, 'e> {
         }
     }
 
+    /// Returns the event's own time, or 0 without one.
+    pub(super) fn own_time(&self) -> u64 {
+        self.event.nanoseconds().map_or(0, |_| self.time)
+    }
+
     /// Returns the track of the event's operation.
     pub(super) fn operation_track(&self) -> Option<u64> {
         self.operation.map(|(_, key)| operation_track(key))

@@ -59,6 +59,21 @@ fn hash(seed: u64, numbers: &[u64], bytes: &[u8]) -> u64 {
     hash.finish().max(1)
 }
 
+/// Decodes an identifier from hexadecimal digits. `None` for any other text.
+pub(super) fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let digits = text.as_bytes();
+    if digits.len() != 2 * N {
+        return None;
+    }
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let mut id = [0; N];
+    for (byte, pair) in id.iter_mut().zip(digits.chunks_exact(2)) {
+        let [high, low] = pair else { return None };
+        *byte = u8::try_from(digit(*high)? << 4 | digit(*low)?).ok()?;
+    }
+    Some(id)
+}
+
 /// Returns a trace identifier that is derived from a number.
 pub(super) fn derived_trace(number: u64) -> TraceId {
     let mut id = TraceId::default();

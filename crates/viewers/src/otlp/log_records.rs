@@ -10,6 +10,7 @@ use super::class::OtlpClass;
 use super::encoding::{OtlpEncoding, OtlpField};
 use super::event_context::EventContext;
 use super::ids::SpanIds;
+use super::point_value::PointValue;
 use super::schema::{log, metric, span, value};
 use crate::arguments::{ArgumentNames, ContextArguments, ScopeArguments};
 use crate::event_track::LastName;
@@ -22,8 +23,8 @@ pub(super) struct ElementEncoder {
     /// Attribute names.
     pub(super) names: ArgumentNames,
     /// Reused buffer.
-    open: Vec<OpenValue>,
-    text: Vec<u8>,
+    pub(super) open: Vec<OpenValue>,
+    pub(super) text: Vec<u8>,
     pub(super) message: String,
 }
 
@@ -172,7 +173,7 @@ impl ElementEncoder {
     ) -> bool {
         let encoding = self.encoding;
         let at = encoding.begin_element(out, span::EVENTS);
-        encoding.known_time(out, span::EVENT_TIME, context.time);
+        encoding.known_time(out, span::EVENT_TIME, context.own_time());
         encoding.text(out, span::EVENT_NAME, context.name.as_bytes());
         encoding.begin_list(out, span::EVENT_ATTRIBUTES);
         let fits = self.push_fields(context, last, span::EVENT_ATTRIBUTES, out, losses);
@@ -191,11 +192,12 @@ impl ElementEncoder {
     ) -> bool {
         let encoding = self.encoding;
         let at = encoding.begin_element(out, OtlpSignal::Logs.element());
-        encoding.known_time(out, log::TIME, context.time);
+        let time = context.own_time();
+        encoding.known_time(out, log::TIME, time);
         let class = context.class;
         let mut fits = true;
         // Without a time, the first field has no comma.
-        match class.record.as_deref().filter(|_| context.time > 0 && !context.has_own_name) {
+        match class.record.as_deref().filter(|_| time > 0 && !context.has_own_name) {
             Some(record) => out.extend_from_slice(record),
             None => {
                 class.message(context.event, &mut self.message);
@@ -262,7 +264,7 @@ impl ElementEncoder {
     ) -> bool {
         let encoding = self.encoding;
         let at = encoding.begin_element(out, element);
-        encoding.known_time(out, metric::TIME, context.time);
+        encoding.known_time(out, metric::TIME, context.own_time());
         match value {
             PointValue::Integer(value) => encoding.fixed_integer(out, metric::INTEGER, value),
             PointValue::Double(value) => encoding.double(out, metric::DOUBLE, value),
@@ -278,11 +280,4 @@ impl ElementEncoder {
         encoding.end_list(out);
         encoding.end(out, at)
     }
-}
-
-/// Counter value.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum PointValue {
-    Integer(i64),
-    Double(f64),
 }

@@ -7,6 +7,7 @@ use ichnos_model::digest::ValueHash;
 use super::attributes::{push_number, push_text};
 use super::encoding::OtlpEncoding;
 use super::event_context::EventContext;
+use super::origins::EncodedOrigin;
 use super::schema::resource::ATTRIBUTES;
 use crate::event_track::{LastName, LastPlace};
 use ichnos_analysis::events::class::is_named_process;
@@ -21,11 +22,11 @@ pub(super) const COMMON: u64 = 0;
 /// Default service name.
 const UNKNOWN: &str = "unknown_service";
 
-/// Encoded attributes of all resources, by resource key.
+/// Encoded resources by key.
 #[derive(Debug)]
 pub(super) struct Resources {
     encoding: OtlpEncoding,
-    pub(super) attributes: HashMap<u64, Vec<u8>>,
+    pub(super) by_key: HashMap<u64, EncodedOrigin>,
 }
 
 /// Resource of the last event of a data stream. Successive events often share it.
@@ -41,7 +42,21 @@ impl Resources {
     pub(super) fn new(encoding: OtlpEncoding) -> Self {
         let mut common = Vec::new();
         push_text(encoding, &mut common, ATTRIBUTES, "service.name", UNKNOWN);
-        Self { encoding, attributes: HashMap::from([(COMMON, common)]) }
+        let common = EncodedOrigin::of_resource(encoding, &common);
+        Self { encoding, by_key: HashMap::from([(COMMON, common)]) }
+    }
+
+    /// Adds a resource of OpenTelemetry input. Returns its key, and `false` if the common resource is used because there
+    /// are too many.
+    pub(super) fn add(&mut self, resource: EncodedOrigin) -> (u64, bool) {
+        let key = resource.hash().max(COMMON + 1);
+        if !self.by_key.contains_key(&key) {
+            if self.by_key.len() > MOST {
+                return (COMMON, false);
+            }
+            self.by_key.insert(key, resource);
+        }
+        (key, true)
     }
 
     /// Returns the resource key of an event, and `false` if the common resource is used because there are too many.
@@ -77,10 +92,10 @@ impl Resources {
             hash.add(name.map_or(0, name_key));
         }
         let key = hash.finish().max(COMMON + 1);
-        if self.attributes.contains_key(&key) {
+        if self.by_key.contains_key(&key) {
             return (key, true);
         }
-        if self.attributes.len() > MOST {
+        if self.by_key.len() > MOST {
             return (COMMON, false);
         }
         let trace = &event.stream.trace;
@@ -98,7 +113,7 @@ impl Resources {
         if let Some(name) = place.process_name {
             push_text(self.encoding, &mut attributes, ATTRIBUTES, "process.executable.name", name);
         }
-        self.attributes.insert(key, attributes);
+        self.by_key.insert(key, EncodedOrigin::of_resource(self.encoding, &attributes));
         (key, true)
     }
 }

@@ -61,6 +61,8 @@ pub(super) struct OpenSpan {
     pub(super) head: Vec<u8>,
     pub(super) attributes: Vec<u8>,
     pub(super) events: Vec<u8>,
+    /// `true` for a span of OpenTelemetry input, which is written as it was.
+    pub(super) is_element: bool,
     event_count: u32,
     number: u64,
 }
@@ -137,6 +139,7 @@ impl OpenSpans {
             head,
             attributes,
             events,
+            is_element: false,
             event_count,
             number,
         }
@@ -265,6 +268,26 @@ impl OpenSpans {
             }
             next = span.joined;
         }
+    }
+
+    /// Adds the event that `push` appends to a span of OpenTelemetry input. Returns `false` if the span is not open, or if
+    /// the event is not written.
+    pub(super) fn add_element_event(
+        &mut self,
+        track: u64,
+        ids: SpanIds,
+        push: impl FnOnce(&mut Vec<u8>) -> bool,
+    ) -> bool {
+        let spans = self.tracks.get_mut(&track).map(|track| &mut track.spans);
+        let mut spans = spans.into_iter().flatten().rev();
+        let Some(span) = spans.find(|span| span.is_element && span.ids == ids) else { return false };
+        let before = span.events.len();
+        let is_written = push(&mut span.events);
+        if !is_written {
+            span.events.truncate(before);
+        }
+        self.bytes += span.events.len() - before;
+        is_written
     }
 
     /// Adds the event that `push` appends to the innermost span of a track. Returns `false` if the span is full or if

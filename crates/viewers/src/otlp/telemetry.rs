@@ -6,12 +6,14 @@ use ichnos_model::Event;
 use ichnos_model::lower::{LossKind, LossTable};
 
 use super::attributes::push_attribute;
-use super::batch::{GroupKey, OtlpSignal, RequestBatch, TelemetryRequest};
+use super::batch::{GroupKey, MetricData, MetricHead, OtlpSignal, RequestBatch, TelemetryRequest};
 use super::class::OtlpClass;
 use super::encoding::OtlpEncoding;
 use super::event_context::{EventContext, operation_track};
 use super::ids::{OperationIds, SpanId, SpanIds, SpanRelations, derived_span, derived_trace, operation_key};
-use super::log_records::{ElementEncoder, LastAttributes, PointValue};
+use super::log_records::{ElementEncoder, LastAttributes};
+use super::origins::{EncodedOrigin, NumberedScopes};
+use super::point_value::PointValue;
 use super::resources::{COMMON, LastResource, Resources};
 use super::schema::{span, value};
 use super::spans::{EndedSpan, OpenSpan, OpenSpans, SpanEnd};
@@ -20,19 +22,19 @@ use ichnos_analysis::events::keyed_spans::KeyedSpanIds;
 use ichnos_analysis::events::losses::{
     BACKWARDS, BEGUN_AGAIN, END_MISSING, EXITED, LOST_END, LossNote, record_loss, record_lost_event,
 };
-use ichnos_analysis::events::names::NumberedNames;
 use ichnos_analysis::events::tracks::name_key;
 use ichnos_analysis::tasks::EventContent;
 
 /// Loss reasons.
 const TOO_LARGE: &str = "event of more than 256 MiB";
 const UNENDED: &str = "span never ended -> end of the trace";
-const EARLY: &str = "span end: more than 16,384 spans, or 64 MiB, were open -> time when it was written";
+pub(super) const EARLY: &str =
+    "span end: more than 16,384 spans, or 64 MiB, were open -> time when it was written";
 const UNTIMED: &str = "unknown span start -> 1 ns after the clock origin";
 /// Maximum number of written spans with known start and end. Beyond it, all are forgotten.
 const MOST_ENDED: usize = 1 << 16;
 
-const UNBEGUN: &str = "end of an unopened span -> log record";
+pub(super) const UNBEGUN: &str = "end of an unopened span -> log record";
 const UNWANTED: [&str; 3] = [
     "span: another signal was selected",
     "log record: another signal was selected",
@@ -44,6 +46,8 @@ const RESOURCES: &str = "event process beyond the limit of 65,536";
 #[derive(Debug, Default)]
 pub(super) struct OtlpStream {
     resource: LastResource,
+    /// Key of the resource of OpenTelemetry input.
+    pub(super) element_resource: Option<u64>,
     attributes: LastAttributes,
 }
 
@@ -51,9 +55,9 @@ pub(super) struct OtlpStream {
 #[derive(Debug)]
 pub(super) struct Telemetry {
     pub(super) out: Vec<u8>,
-    encoder: ElementEncoder,
+    pub(super) encoder: ElementEncoder,
     /// Batches by signal.
-    batches: [RequestBatch; 3],
+    pub(super) batches: [RequestBatch; 3],
     /// Signal to write, or `None` for all.
     signal: Option<OtlpSignal>,
     /// Number of elements by signal, including signals that are not written.
@@ -61,12 +65,13 @@ pub(super) struct Telemetry {
     /// Last time in nanoseconds.
     now: u64,
     resources: Resources,
-    /// Scope names.
-    scopes: NumberedNames,
-    spans: OpenSpans,
+    pub(super) scopes: NumberedScopes,
+    /// Reused buffer for the scope of an element.
+    pub(super) scope: EncodedOrigin,
+    pub(super) spans: OpenSpans,
     /// Track identifiers of spans with keys.
     keyed: KeyedSpanIds,
-    operations: OperationIds,
+    pub(super) operations: OperationIds,
     /// Start and end of written spans.
     ended: HashMap<SpanId, [u64; 2]>,
     /// Reused buffer for the links of the current span.
@@ -87,7 +92,8 @@ impl Telemetry {
             elements: [0; 3],
             now: 0,
             resources: Resources::new(encoding),
-            scopes: NumberedNames::default(),
+            scopes: NumberedScopes::new(encoding),
+            scope: EncodedOrigin::default(),
             spans: OpenSpans::default(),
             keyed: KeyedSpanIds::default(),
             operations: OperationIds::default(),
@@ -121,12 +127,15 @@ impl Telemetry {
             self.write_span(span, None);
         }
         self.now = self.now.max(context.time);
-        let is_written = match context.form {
-            EventForm::Counter => self.values(context, stream),
-            EventForm::Begin | EventForm::KeyedBegin | EventForm::Complete => self.begin(context, stream),
-            EventForm::End | EventForm::KeyedEnd => self.end(context, stream),
-            EventForm::Frame => self.frame(context, stream),
-            _ => self.instant(context, stream),
+        let is_written = match (&context.class.element, context.form) {
+            (Some(element), _) => self.element(context, element, stream),
+            (None, EventForm::Counter) => self.values(context, stream),
+            (None, EventForm::Begin | EventForm::KeyedBegin | EventForm::Complete) => {
+                self.begin(context, stream)
+            }
+            (None, EventForm::End | EventForm::KeyedEnd) => self.end(context, stream),
+            (None, EventForm::Frame) => self.frame(context, stream),
+            (None, _) => self.instant(context, stream),
         };
         if !is_written {
             record_lost_event(&mut self.losses, context.event, TOO_LARGE);
@@ -152,7 +161,7 @@ impl Telemetry {
     pub(super) fn flush(&mut self, all: bool) {
         for batch in self.batches.iter_mut().filter(|batch| all || batch.is_full()) {
             let (signal, elements) = (batch.signal(), batch.elements());
-            batch.write(&self.resources.attributes, |number| self.scopes.name(number), &mut self.out);
+            batch.write(&self.resources.by_key, |number| self.scopes.get(number), &mut self.out);
             if let Some(requests) = self.requests.as_mut().filter(|_| elements > 0) {
                 let bytes = std::mem::take(&mut self.out);
                 requests.push(TelemetryRequest { signal, elements, bytes });
@@ -168,7 +177,7 @@ impl Telemetry {
     }
 
     /// Returns the batch of a signal. `None` if the signal is not written, which is a loss.
-    fn batch(&mut self, signal: OtlpSignal) -> Option<&mut RequestBatch> {
+    pub(super) fn batch(&mut self, signal: OtlpSignal) -> Option<&mut RequestBatch> {
         if let Some(count) = self.elements.get_mut(signal as usize) {
             *count += 1;
         }
@@ -189,17 +198,37 @@ impl Telemetry {
 
     /// Returns the resource and scope of an event.
     #[inline]
-    fn group(&mut self, context: &EventContext<'_, '_>, last: &mut LastResource) -> GroupKey {
-        let (resource, has_own) = self.resources.key(context, last);
+    fn group(&mut self, context: &EventContext<'_, '_>, stream: &mut OtlpStream) -> GroupKey {
+        if let Some(element) = &context.class.element {
+            let read = element.read(context.event, &self.encoder.names, &mut self.encoder.text);
+            return self.element_group(context, &read, stream);
+        }
+        let (resource, has_own) = self.resources.key(context, &mut stream.resource);
         if !has_own {
             self.record_loss(RESOURCES, 1);
         }
         GroupKey { resource, scope: context.class.scope, metric: 0 }
     }
 
+    /// Adds a resource of OpenTelemetry input. Returns its key.
+    pub(super) fn add_resource(&mut self, resource: EncodedOrigin) -> u64 {
+        let (key, has_own) = self.resources.add(resource);
+        if !has_own {
+            self.record_loss(RESOURCES, 1);
+        }
+        key
+    }
+
+    /// Writes the oldest spans if too many are open.
+    pub(super) fn write_early(&mut self, time: u64) {
+        while let Some(oldest) = self.spans.evict(false) {
+            self.write_unended(oldest, time, EARLY);
+        }
+    }
+
     /// Writes a loss as a log record.
     pub(super) fn loss(&mut self, note: &LossNote, time: u64) {
-        let scope = self.scopes.number("losses");
+        let scope = self.scopes.named("losses");
         let key = GroupKey { resource: COMMON, scope, metric: 0 };
         if self.batch(OtlpSignal::Logs).is_some() {
             let Self { batches, encoder, .. } = self;
@@ -212,9 +241,9 @@ impl Telemetry {
     }
 
     /// Writes the values of a counter.
-    fn values(&mut self, context: &EventContext<'_, '_>, stream: &mut OtlpStream) -> bool {
+    pub(super) fn values(&mut self, context: &EventContext<'_, '_>, stream: &mut OtlpStream) -> bool {
         let class = &context.class.class;
-        let group = self.group(context, &mut stream.resource);
+        let group = self.group(context, stream);
         let named = &*class.counter_name(context.event);
         let unit = || class.unit(context.event).unwrap_or_default().into_owned();
         class.counter_values(context.event, |found| {
@@ -230,15 +259,14 @@ impl Telemetry {
             let push =
                 |out: &mut Vec<u8>| encoder.push_point(context, value, OtlpSignal::Metrics.element(), out);
             if found.is_single {
-                metrics.add(
-                    GroupKey { metric: name_key(named), ..group },
-                    || [named.to_owned(), unit()],
-                    push,
-                );
+                let head = || MetricHead { name: named.to_owned(), unit: unit(), data: MetricData::Gauge };
+                metrics.add(GroupKey { metric: name_key(named), ..group }, head, push);
             } else {
                 let member = found.member;
                 let metric = name_key(named) ^ name_key(member).rotate_left(1);
-                metrics.add(GroupKey { metric, ..group }, || [format!("{named}.{member}"), unit()], push);
+                let name = || format!("{named}.{member}");
+                let head = || MetricHead { name: name(), unit: unit(), data: MetricData::Gauge };
+                metrics.add(GroupKey { metric, ..group }, head, push);
             }
         });
         true
@@ -302,7 +330,7 @@ impl Telemetry {
         (relations, around): (SpanRelations, Option<(SpanIds, u64)>),
         end: SpanEnd,
     ) -> bool {
-        let group = self.group(context, &mut stream.resource);
+        let group = self.group(context, stream);
         // The start time must not be 0, which means unknown.
         let begin = context.time.max(1);
         if begin != context.time {
@@ -336,9 +364,7 @@ impl Telemetry {
             return false;
         }
         self.spans.open(track, open);
-        while let Some(oldest) = self.spans.evict(false) {
-            self.write_unended(oldest, context.time, EARLY);
-        }
+        self.write_early(context.time);
         true
     }
 
@@ -432,13 +458,13 @@ impl Telemetry {
         track.is_some_and(has_room) || self.log_record(context, stream, ids)
     }
 
-    fn log_record(
+    pub(super) fn log_record(
         &mut self,
         context: &EventContext<'_, '_>,
         stream: &mut OtlpStream,
         ids: Option<SpanIds>,
     ) -> bool {
-        let group = self.group(context, &mut stream.resource);
+        let group = self.group(context, stream);
         if self.batch(OtlpSignal::Logs).is_none() {
             return true;
         }
@@ -449,7 +475,7 @@ impl Telemetry {
     }
 
     /// Writes a span that ends at `time`. Marks it if its end is unknown.
-    fn write_unended(&mut self, mut span: OpenSpan, time: u64, reason: &str) {
+    pub(super) fn write_unended(&mut self, mut span: OpenSpan, time: u64, reason: &str) {
         if span.end == SpanEnd::Event {
             let (kind, class, field) = (LossKind::Lowered, String::new(), String::new());
             self.losses.note(kind, class, field, reason);
@@ -462,18 +488,19 @@ impl Telemetry {
     }
 
     /// Writes a span with its known end, or else with the given end.
-    fn write_span(&mut self, open: OpenSpan, end: Option<u64>) {
+    pub(super) fn write_span(&mut self, open: OpenSpan, end: Option<u64>) {
         let encoding = self.encoder.encoding;
         let end = match open.end {
             SpanEnd::At(time) | SpanEnd::Last(time) => time,
             SpanEnd::Event => end.unwrap_or(self.now),
         };
         // Readers reject a span that ends before it starts.
-        if end < open.begin && open.begin > 1 {
+        let is_backwards = end < open.begin && !open.is_element;
+        if is_backwards && open.begin > 1 {
             let (kind, class, field) = (LossKind::Rounded, String::new(), String::new());
             self.losses.note(kind, class, field, BACKWARDS);
         }
-        let end = end.max(open.begin);
+        let end = if is_backwards { open.begin } else { end };
         if let Some(joined) = open.joined {
             self.spans.record_event_time(joined, end);
         }
@@ -491,7 +518,7 @@ impl Telemetry {
                     encoding.id(out, span::PARENT, &parent);
                 }
                 encoding.elements(out, span::LINKS, &links);
-                encoding.time(out, span::END, end);
+                encoding.known_time(out, span::END, end);
                 encoding.elements(out, span::ATTRIBUTES, &open.attributes);
                 encoding.elements(out, span::EVENTS, &open.events);
                 encoding.end(out, at)

@@ -45,15 +45,17 @@ DUCKDB = {
 
 def text(value):
     """An attribute value as ClickHouse gets it."""
-    [(kind, found)] = value.items() or [("", None)]
-    if kind == "stringValue":
+    [(kind, found)] = value.items() or [("", "")]
+    # Bytes are base64 in both.
+    if kind in ("stringValue", "bytesValue", ""):
         return found
     if kind == "boolValue":
         return "true" if found else "false"
     if kind == "intValue":
         return str(found)
     if kind == "doubleValue":
-        return str(int(found)) if isinstance(found, float) and found.is_integer() else str(found)
+        is_whole = isinstance(found, float) and found.is_integer()
+        return str(int(found)) if is_whole and str(found) != "-0.0" else str(found).removesuffix(".0")
     return json.dumps(plain(value), separators=(",", ":"), ensure_ascii=False)
 
 
@@ -75,33 +77,44 @@ def scopes(name, elements):
         for resource in json.loads(line).get(name, []):
             attributes = texts(resource["resource"].get("attributes", []))
             for scope in resource[elements]:
-                yield attributes, scope["scope"].get("name", ""), scope
+                yield attributes, resource.get("schemaUrl", ""), scope["scope"], scope
+
+
+def name(names, number):
+    return names[number] if number < len(names) else ""
 
 
 def wanted_spans():
     kinds = ["Unspecified", "Internal", "Server", "Client", "Producer", "Consumer"]
-    for resource, scope, found in scopes("resourceSpans", "scopeSpans"):
+    statuses = ["Unset", "Ok", "Error"]
+    for resource, _, scope, found in scopes("resourceSpans", "scopeSpans"):
         for span in found["spans"]:
             begin, end = int(span["startTimeUnixNano"]), int(span["endTimeUnixNano"])
+            status = span.get("status", {})
             events, links = span.get("events", []), span.get("links", [])
             yield (
-                begin, span["traceId"], span["spanId"], span.get("parentSpanId", ""), "", span["name"],
-                kinds[span["kind"]], resource["service.name"], resource, scope, "",
-                texts(span.get("attributes", [])), end - begin, "Unset", "",
-                [int(event["timeUnixNano"]) for event in events], [event["name"] for event in events],
+                begin, span.get("traceId", ""), span.get("spanId", ""), span.get("parentSpanId", ""),
+                span.get("traceState", ""), span["name"], name(kinds, span.get("kind", 0)),
+                resource.get("service.name", ""), resource, scope.get("name", ""), scope.get("version", ""),
+                texts(span.get("attributes", [])), max(end - begin, 0), name(statuses, status.get("code", 0)),
+                status.get("message", ""),
+                [int(event.get("timeUnixNano", 0)) for event in events], [event["name"] for event in events],
                 [texts(event.get("attributes", [])) for event in events], [link["traceId"] for link in links],
-                [link["spanId"] for link in links], ["" for _ in links], [{} for _ in links],
+                [link["spanId"] for link in links], [link.get("traceState", "") for link in links],
+                [texts(link.get("attributes", [])) for link in links],
             )
 
 
 def wanted_logs():
-    for resource, scope, found in scopes("resourceLogs", "scopeLogs"):
+    for resource, schema, scope, found in scopes("resourceLogs", "scopeLogs"):
         for log in found["logRecords"]:
-            time = int(log.get("timeUnixNano", 0))
+            time = int(log.get("timeUnixNano", 0)) or int(log.get("observedTimeUnixNano", 0))
             yield (
-                time, time // 10**9, log.get("traceId", ""), log.get("spanId", ""), 0, log.get("severityText", ""),
-                log.get("severityNumber", 0), resource["service.name"], text(log["body"]), "", resource, "", scope,
-                "", {}, texts(log.get("attributes", [])), log.get("eventName", ""),
+                time, time // 10**9, log.get("traceId", ""), log.get("spanId", ""), log.get("flags", 0) & 255,
+                log.get("severityText", ""), log.get("severityNumber", 0), resource.get("service.name", ""),
+                text(log.get("body", {})), schema, resource, found.get("schemaUrl", ""), scope.get("name", ""),
+                scope.get("version", ""), texts(scope.get("attributes", [])), texts(log.get("attributes", [])),
+                log.get("eventName", ""),
             )
 
 

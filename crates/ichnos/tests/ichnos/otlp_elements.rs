@@ -1,0 +1,119 @@
+//! OpenTelemetry input is written as it was read.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ichnos::convert::ConvertOptions;
+use ichnos_testing::find_python;
+
+use crate::otlp::convert;
+use crate::viewers::{examples, open, writer};
+
+/// Requests with all fields and types of values.
+fn elements() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ichnos/elements.otlp.jsonl")
+}
+
+/// OpenTelemetry's own messages are equal element by element, each with its resource and scope.
+#[test]
+fn elements_arrive_as_they_were() {
+    let module = "opentelemetry.proto.trace.v1.trace_pb2";
+    let Some(python) = find_python("elements_arrive_as_they_were", module) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let script = directory.path().join("otlp.py");
+    std::fs::write(&script, include_str!("otlp.py")).unwrap();
+    let read = |paths: &[PathBuf]| {
+        let output = Command::new(&python).arg(&script).args(paths).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).unwrap();
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    for input in [elements(), examples().join("hello-otlp/shop.otlp.jsonl")] {
+        let wanted = read(std::slice::from_ref(&input));
+        assert!(wanted.len() > 15, "{}", wanted.len());
+        let session = open(&input);
+        let json = directory.path().join("all.jsonl");
+        convert(&session, "otlp", None, &json);
+        let protobuf = ["traces", "logs", "metrics"].map(|signal| {
+            let path = directory.path().join(format!("all.{signal}"));
+            convert(&session, "otlp-protobuf", Some(signal), &path);
+            path
+        });
+        for found in [read(std::slice::from_ref(&json)), read(&protobuf)] {
+            for (found, wanted) in found.iter().zip(&wanted) {
+                assert_eq!(found, wanted);
+            }
+            assert_eq!(found.len(), wanted.len());
+        }
+    }
+}
+
+/// Returns the losses of a conversion.
+fn losses(requests: &str) -> Vec<String> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("in.otlp.jsonl");
+    std::fs::write(&path, requests).unwrap();
+    let session = open(&path);
+    let options = ConvertOptions::default();
+    let report = session.reader().unwrap().convert(writer("otlp"), None, &options).unwrap();
+    report.losses.iter().map(|(loss, count)| format!("{count} {}", loss.what)).collect()
+}
+
+#[test]
+fn what_elements_lose_is_listed() {
+    assert_eq!(losses(&std::fs::read_to_string(elements()).unwrap()), [""; 0]);
+    let spans = |fields: &str| {
+        let ids = r#""traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b174""#;
+        let times = r#""startTimeUnixNano":"1000","endTimeUnixNano":"2000""#;
+        format!(r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{{{ids},{times},{fields}}}]}}]}}]}}"#)
+    };
+    let mixed = r#"[{"intValue":"1"},{"stringValue":"a"}]"#;
+    let mixed = format!(r#""attributes":[{{"key":"a","value":{{"arrayValue":{{"values":{mixed}}}}}}}]"#);
+    for (fields, loss) in [
+        (mixed.as_str(), "1 list or array without a common type -> texts"),
+        (
+            r#""events":[{"timeUnixNano":"999","name":"early"},{"timeUnixNano":"2001","name":"late"}]"#,
+            "1 span event outside the time of its span -> log record",
+        ),
+    ] {
+        let found = losses(&spans(fields));
+        assert!(found.iter().any(|found| found == loss), "{found:?}");
+    }
+    let resource = mixed.replace("attributes", "resource\":{\"attributes") + "},";
+    let found =
+        losses(&spans("").replace(",}", "}").replace("\"scopeSpans\"", &(resource + "\"scopeSpans\"")));
+    assert!(found.iter().any(|found| found.contains("without a common type")), "{found:?}");
+    let summary = r#"{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"name":"a","summary":{"dataPoints":[{"timeUnixNano":"1000","count":"1","sum":2.0}]}}]}]}]}"#;
+    let found = losses(summary);
+    assert!(found.iter().any(|found| found.contains("exponential histogram or summary")), "{found:?}");
+}
+
+/// CTF 2 and JSON Lines keep elements on the way.
+#[test]
+fn other_formats_keep_elements() {
+    let directory = tempfile::tempdir().unwrap();
+    let lines = |input: &Path, name: &str| -> Vec<String> {
+        let path = directory.path().join(name);
+        convert(&open(input), "otlp", None, &path);
+        let text = std::fs::read_to_string(path).unwrap();
+        let mut elements = crate::otlp::all_elements(&text);
+        elements.sort();
+        elements
+    };
+    // CTF has no null, and no arrays in arrays.
+    for (format, input) in [("ctf", examples().join("hello-otlp")), ("jsonl", elements())] {
+        let wanted = lines(&input, "direct.otlp.jsonl");
+        assert!(wanted.len() > 15, "{}", wanted.len());
+        let target = directory.path().join(format);
+        let options = ConvertOptions::default();
+        let format_writer = ichnos::convert::target(Some(format), &target, None).unwrap().writer;
+        open(&input).reader().unwrap().convert(format_writer, Some(target.clone()), &options).unwrap();
+        let found = lines(&target, "back.otlp.jsonl");
+        for (found, wanted) in found.iter().zip(&wanted) {
+            assert_eq!(found, wanted, "{format}");
+        }
+        assert_eq!(found.len(), wanted.len(), "{format}");
+    }
+}

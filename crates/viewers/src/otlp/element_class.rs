@@ -1,0 +1,394 @@
+//! Classes of OpenTelemetry input: their events are written as the elements that they came from.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use ichnos_model::field::{FieldRef, FieldValue};
+use ichnos_model::lower::{LossKind, LossTable};
+use ichnos_model::meaning::{CauseKind, Meaning};
+use ichnos_model::telemetry::{ElementPart, ElementRole, element_field};
+use ichnos_model::{Event, Scope};
+
+use super::ids::{SpanId, TraceId, from_hex};
+use super::point_value::PointValue;
+use crate::arguments::{ArgumentNames, ArgumentSink, ScopeArguments, ScopeNames};
+use ichnos_analysis::events::losses::record_loss;
+
+/// Names in arrays of names and texts.
+const NAME: &str = "name";
+
+/// Loss reasons.
+const MIXED: &str = "list or array without a common type -> texts";
+const SHARED: &str = "event beyond the limit of classes: fields -> attributes with texts";
+const POINTS: &str = "exponential histogram or summary -> gauges of its count and sum";
+
+/// Class whose events are parts of OpenTelemetry elements.
+#[derive(Debug)]
+pub(super) struct ElementClass {
+    pub(super) role: Arc<ElementRole>,
+    /// Identifiers of trace, span and parent.
+    ids: [Option<FieldRef>; 3],
+    own: OwnFields,
+    pub(super) attributes: Option<ScopeNames>,
+    /// Names for the body of a log record that is no text.
+    pub(super) body: Option<ScopeNames>,
+    /// Names for the links of a span.
+    pub(super) links: Option<ScopeNames>,
+    /// Names for the counts and the bounds of the buckets of a histogram.
+    pub(super) buckets: [Option<ScopeNames>; 2],
+    pub(super) scope: OriginFields,
+    pub(super) resource: OriginFields,
+    /// Names for the arrays of scope and fields, if the class is shared beyond the limits.
+    shared: Option<[ScopeNames; 2]>,
+}
+
+/// Fields that OpenTelemetry defines.
+#[derive(Debug)]
+pub(super) struct OwnFields(Vec<(String, FieldRef)>);
+
+/// Fields of a resource or a scope.
+#[derive(Debug)]
+pub(super) struct OriginFields {
+    pub(super) own: OwnFields,
+    pub(super) attributes: Option<ScopeNames>,
+    /// `true` if the attributes are an array of names and texts.
+    pub(super) is_list: bool,
+    /// `true` if the values can differ between events of a data stream.
+    pub(super) varies: bool,
+}
+
+/// Identifiers of an element.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ElementIds {
+    pub(super) trace: Option<TraceId>,
+    pub(super) span: Option<SpanId>,
+    pub(super) parent: Option<SpanId>,
+}
+
+impl ElementClass {
+    /// Prepares the class of an event. `None` if its events are not parts of elements, or have lost their fields.
+    pub(super) fn for_event(
+        event: &Event<'_>,
+        names: &mut ArgumentNames,
+        losses: &mut LossTable,
+    ) -> Option<Self> {
+        let role = event.class.element.clone()?;
+        if role.has_lowered_values {
+            record_loss(losses, event, LossKind::Lowered, "", MIXED);
+        }
+        if role.is_shared {
+            record_loss(losses, event, LossKind::Lowered, "", SHARED);
+        }
+        if matches!(role.part, ElementPart::ExponentialHistogram | ElementPart::Summary) {
+            record_loss(losses, event, LossKind::Lowered, "", POINTS);
+        }
+        let own = OwnFields::selected(event, Scope::Payload, |name| role.attribute(name).is_none());
+        let attributes = ScopeNames::selected(event, Scope::Payload, names, |_, name| {
+            role.attribute(name).map(str::to_owned)
+        });
+        let mut only = |field: &str| {
+            own.get(field)?;
+            ScopeNames::selected(event, Scope::Payload, names, |_, name| {
+                (name == field).then(|| name.to_owned())
+            })
+        };
+        let (body, links) = (only(element_field::BODY), only(element_field::LINKS));
+        let buckets = [only(element_field::BUCKET_COUNTS), only(element_field::EXPLICIT_BOUNDS)];
+        let shared = only("scope").zip(only("fields")).map(<[ScopeNames; 2]>::from);
+        let id = |meaning| FieldRef::for_meaning(event, meaning);
+        Some(Self {
+            ids: [id(Meaning::TaskId), id(Meaning::OperationId), id(Meaning::Cause(CauseKind::Parent))],
+            own,
+            attributes,
+            body,
+            links,
+            buckets,
+            scope: OriginFields::of_scope(event, names),
+            resource: OriginFields::of_resource(event, names),
+            shared: shared.filter(|_| role.is_shared),
+            role,
+        })
+    }
+
+    /// Reads an event of the class.
+    pub(super) fn read<'c, 'e>(
+        &'c self,
+        event: &'c Event<'e>,
+        names: &ArgumentNames,
+        text: &mut Vec<u8>,
+    ) -> ElementEvent<'c, 'e> {
+        let mut shared = SharedFields::default();
+        if let Some([scope, fields]) = &self.shared {
+            shared.scope = read_pairs(event, scope, names, text);
+            shared.attributes = read_pairs(event, fields, names, text);
+            let known = own_names(self.role.part);
+            let is_own = |pairs: &[TextPair], at: usize| {
+                let is_new = |name: &str| pairs.iter().take(at).all(|(earlier, _)| earlier != name);
+                pairs.get(at).is_some_and(|(name, _)| known.contains(&&**name) && is_new(name))
+            };
+            let count = (0..).take_while(|at| is_own(&shared.attributes, *at)).count();
+            let rest = shared.attributes.split_off(count);
+            shared.own = std::mem::replace(&mut shared.attributes, rest);
+        }
+        ElementEvent { element: self, event, shared }
+    }
+}
+
+/// Name and text.
+pub(super) type TextPair = (String, String);
+
+/// Fields of an event whose class is shared beyond the limits.
+#[derive(Debug, Default)]
+pub(super) struct SharedFields {
+    own: Vec<TextPair>,
+    pub(super) attributes: Vec<TextPair>,
+    pub(super) scope: Vec<TextPair>,
+}
+
+/// Event that is a part of an element.
+#[derive(Debug)]
+pub(super) struct ElementEvent<'c, 'e> {
+    pub(super) element: &'c ElementClass,
+    pub(super) event: &'c Event<'e>,
+    pub(super) shared: SharedFields,
+}
+
+/// Returns the names of the fields that OpenTelemetry defines for a part, in classes that are shared.
+fn own_names(part: ElementPart) -> &'static [&'static str] {
+    use element_field::*;
+    match part {
+        ElementPart::SpanBegin => &[SPAN, KIND, TRACE_STATE, FLAGS, DROPPED_ATTRIBUTES, DROPPED_LINKS],
+        ElementPart::SpanEnd => &[SPAN, END_TIME, STATUS, STATUS_MESSAGE, DROPPED_EVENTS],
+        ElementPart::SpanEvent => &[DROPPED_ATTRIBUTES],
+        ElementPart::LogRecord => {
+            &[SEVERITY, SEVERITY_TEXT, MESSAGE, OBSERVED_TIME, TIME_IS_OBSERVED, FLAGS, DROPPED_ATTRIBUTES]
+        }
+        _ => &["metric", "series", VALUE, COUNT, SUM, MIN, MAX, TEMPORALITY, MONOTONIC, START_TIME, FLAGS],
+    }
+}
+
+impl<'e> ElementEvent<'_, 'e> {
+    /// Returns the name of the element.
+    pub(super) fn name(&self) -> Cow<'_, str> {
+        match self.element.shared {
+            Some(_) => self.element.own.text(self.event, NAME),
+            None => Cow::Borrowed(&self.element.role.name),
+        }
+    }
+
+    /// Returns the identifiers.
+    pub(super) fn ids(&self) -> ElementIds {
+        let [trace, span, parent] = &self.element.ids;
+        let text = |field: &Option<FieldRef>| self.event.get(field.as_ref()?)?.as_str();
+        ElementIds {
+            trace: text(trace).and_then(from_hex),
+            span: text(span).and_then(from_hex),
+            parent: text(parent).and_then(from_hex),
+        }
+    }
+
+    fn shared_text(&self, name: &str) -> Option<&str> {
+        self.shared.own.iter().find(|(own, _)| own == name).map(|(_, text)| &**text)
+    }
+
+    /// Returns a number, or 0, the default.
+    pub(super) fn number(&self, name: &str) -> u64 {
+        match self.shared_text(name) {
+            Some(text) => text.parse().unwrap_or(0),
+            None => self.element.own.number(self.event, name),
+        }
+    }
+
+    /// Returns a floating-point number.
+    pub(super) fn double(&self, name: &str) -> Option<f64> {
+        match self.shared_text(name) {
+            Some(text) => text.parse().ok(),
+            None => self.value(name)?.as_f64(),
+        }
+    }
+
+    /// Returns the value of a data point.
+    pub(super) fn point_value(&self) -> Option<PointValue> {
+        if let Some(text) = self.shared_text(element_field::VALUE) {
+            let integer = text.parse().ok().map(PointValue::Integer);
+            return integer.or_else(|| text.parse().ok().map(PointValue::Double));
+        }
+        match self.value(element_field::VALUE)? {
+            FieldValue::Real(value) => Some(PointValue::Double(value.to_f64())),
+            value => value.as_i64().map(PointValue::Integer),
+        }
+    }
+
+    /// Returns a text, or an empty one, the default.
+    pub(super) fn text(&self, name: &str) -> Cow<'_, str> {
+        match self.shared_text(name) {
+            Some(text) => Cow::Borrowed(text),
+            None => self.element.own.text(self.event, name),
+        }
+    }
+
+    /// Returns `true` for a field that is not left out.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.shared_text(name).is_some() || self.element.own.get(name).is_some()
+    }
+
+    /// Returns `true` for a boolean that is set.
+    pub(super) fn is_true(&self, name: &str) -> bool {
+        match self.shared_text(name) {
+            Some(text) => text == "true",
+            None => self.value(name).and_then(|value| value.as_bool()).unwrap_or(false),
+        }
+    }
+
+    /// Returns the number of an enumeration value: a name, or a number without a name.
+    pub(super) fn enumeration(&self, field: &str, names: &[&str]) -> u64 {
+        let text = self.text(field);
+        let named = names.iter().position(|name| **name == *text);
+        named.map_or_else(|| self.number(field), |number| number as u64)
+    }
+
+    /// Returns the value of a field that OpenTelemetry defines.
+    fn value(&self, name: &str) -> Option<FieldValue<'e>> {
+        self.event.get(self.element.own.get(name)?)
+    }
+}
+
+/// Reads an array of names and texts.
+fn read_pairs(
+    event: &Event<'_>,
+    array: &ScopeNames,
+    names: &ArgumentNames,
+    text: &mut Vec<u8>,
+) -> Vec<TextPair> {
+    let sink = PairSink { names, pairs: Vec::new() };
+    let mut visitor = ScopeArguments::new(sink, array, text);
+    // Delivered events can always be decoded.
+    let _ = event.visit_members(array.scope, &mut visitor);
+    visitor.arguments.pairs
+}
+
+/// Argument writer that collects names and texts.
+struct PairSink<'n> {
+    names: &'n ArgumentNames,
+    pairs: Vec<TextPair>,
+}
+
+impl ArgumentSink for PairSink<'_> {
+    fn unsigned(&mut self, _: u32, _: u64) {}
+    fn signed(&mut self, _: u32, _: i64) {}
+    fn boolean(&mut self, _: u32, _: bool) {}
+    fn double(&mut self, _: u32, _: f64) {}
+
+    fn text(&mut self, name: u32, text: &[u8]) {
+        let text = || String::from_utf8_lossy(text).into_owned();
+        match (self.names.name(name), self.pairs.last_mut()) {
+            (NAME, _) => self.pairs.push((text(), String::new())),
+            (_, Some((_, value))) => *value = text(),
+            _ => {}
+        }
+    }
+
+    fn enter(&mut self, _: u32, _: bool) {}
+    fn leave(&mut self) {}
+}
+
+impl OwnFields {
+    /// Finds members of a scope, by name.
+    fn selected(event: &Event<'_>, scope: Scope, select: impl Fn(&str) -> bool) -> Self {
+        let mut found = Vec::new();
+        let Some(plan) = event.plan(scope) else { return Self(found) };
+        for member in (0..).map_while(|index| plan.member(index)) {
+            let name = plan.get(member).and_then(|node| node.name.as_deref()).unwrap_or_default();
+            if select(name)
+                && let Some(field) = FieldRef::for_node(event, scope, member)
+            {
+                found.push((name.to_owned(), field));
+            }
+        }
+        Self(found)
+    }
+
+    fn get(&self, name: &str) -> Option<&FieldRef> {
+        self.0.iter().find(|(own, _)| own == name).map(|(_, field)| field)
+    }
+
+    /// Returns a number, or 0, the default.
+    pub(super) fn number(&self, event: &Event<'_>, name: &str) -> u64 {
+        self.get(name).and_then(|field| event.get(field)?.as_u64()).unwrap_or(0)
+    }
+
+    /// Returns a text, or an empty one, the default.
+    pub(super) fn text<'e>(&self, event: &Event<'e>, name: &str) -> Cow<'e, str> {
+        let bytes = self.get(name).and_then(|field| event.get(field)?.as_bytes());
+        String::from_utf8_lossy(bytes.unwrap_or_default())
+    }
+}
+
+impl OriginFields {
+    /// Finds the fields of the scope, in the specific context.
+    fn of_scope(event: &Event<'_>, names: &mut ArgumentNames) -> Self {
+        let own = [
+            element_field::SCOPE_NAME,
+            element_field::SCOPE_VERSION,
+            element_field::SCOPE_SCHEMA,
+            element_field::SCOPE_DROPPED,
+        ];
+        Self::selected(event, Scope::SpecificContext, &own, &[], names)
+    }
+
+    /// Finds the fields of the resource. Formats without resources have them in the common context.
+    fn of_resource(event: &Event<'_>, names: &mut ArgumentNames) -> Self {
+        let own = [element_field::RESOURCE_SCHEMA, element_field::RESOURCE_DROPPED];
+        let kinds = [CauseKind::Parent, CauseKind::Related].map(Meaning::Cause);
+        let ids = [Meaning::TaskId, Meaning::OperationId].into_iter().chain(kinds);
+        let ids = ids.flat_map(|meaning| event.class.meanings.members(meaning));
+        let ids: Vec<usize> = ids
+            .filter(|member| member.scope == Scope::CommonContext)
+            .map(|member| member.index as usize)
+            .collect();
+        let (scope, hidden) = match event.plan(Scope::Resource) {
+            Some(_) => (Scope::Resource, &[][..]),
+            None => (Scope::CommonContext, ids.as_slice()),
+        };
+        Self::selected(event, scope, &own, hidden, names)
+    }
+
+    /// Finds the fields of a scope in the event, except those with some indexes.
+    fn selected(
+        event: &Event<'_>,
+        scope: Scope,
+        own: &[&str],
+        hidden: &[usize],
+        names: &mut ArgumentNames,
+    ) -> Self {
+        let is_own = |name: &str| own.contains(&name);
+        let is_list = scope != Scope::CommonContext && is_list(event, scope);
+        Self {
+            varies: is_list || scope != Scope::Resource,
+            own: OwnFields::selected(event, scope, is_own),
+            attributes: ScopeNames::selected(event, scope, names, |index, name| {
+                let is_attribute = !is_own(name) && !hidden.contains(&index);
+                is_attribute.then(|| name.to_owned())
+            }),
+            is_list,
+        }
+    }
+
+    /// Reads attributes that are an array of names and texts.
+    pub(super) fn pairs(
+        &self,
+        event: &Event<'_>,
+        names: &ArgumentNames,
+        text: &mut Vec<u8>,
+    ) -> Vec<TextPair> {
+        let array = self.attributes.as_ref().filter(|_| self.is_list);
+        array.map_or_else(Vec::new, |array| read_pairs(event, array, names, text))
+    }
+}
+
+/// Returns `true` if the only member of a scope is an array of names and texts, in place of many attributes.
+fn is_list(event: &Event<'_>, scope: Scope) -> bool {
+    let Some(plan) = event.plan(scope) else { return false };
+    let names: Vec<_> = plan.nodes().filter_map(|node| node.name.as_deref()).collect();
+    names == [element_field::ATTRIBUTES, NAME, "value"] && plan.member(1).is_none()
+}

@@ -1,0 +1,432 @@
+//! Elements of OpenTelemetry input, written as they were read.
+
+use ichnos_model::Event;
+use ichnos_model::lower::LossKind;
+use ichnos_model::telemetry::{ElementPart, SPAN_KINDS, STATUS_CODES, TEMPORALITIES, element_field};
+
+use super::attributes::{AttributeWriter, push_text};
+use super::batch::{GroupKey, MetricData, MetricHead, OtlpSignal};
+use super::element_class::{ElementClass, ElementEvent, ElementIds, OriginFields};
+use super::encoding::OtlpField;
+use super::event_context::{EventContext, operation_track};
+use super::ids::SpanIds;
+use super::link_sink::LinkSink;
+use super::log_records::ElementEncoder;
+use super::number_sink::NumberSink;
+use super::origins::EncodedOrigin;
+use super::point_value::PointValue;
+use super::schema::{histogram, log, metric, resource, span, value};
+use super::spans::{EndedSpan, SpanEnd};
+use super::telemetry::{EARLY, OtlpStream, Telemetry, UNBEGUN};
+use crate::arguments::{ScopeArguments, ScopeNames};
+use ichnos_analysis::events::losses::record_loss;
+use ichnos_model::digest::ValueHash;
+
+/// Loss reasons.
+const OUTSIDE: &str = "span event outside the time of its span -> log record";
+const SCOPES: &str = "scope beyond the limit of 65,536";
+
+impl ElementEncoder {
+    /// Passes the named members of a scope to an argument writer as attributes. Returns `false` if they are too large.
+    fn push_named(
+        &mut self,
+        event: &Event<'_>,
+        names: Option<&ScopeNames>,
+        (field, is_bare): (OtlpField, bool),
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let Some(names) = names else { return true };
+        let writer = AttributeWriter::new(self.encoding, out, field, &self.names, &mut self.open);
+        let writer = if is_bare { writer.bare() } else { writer };
+        let mut visitor = ScopeArguments::new(writer, names, &mut self.text);
+        // Delivered events can always be decoded.
+        let is_decoded = event.visit_members(names.scope, &mut visitor).is_ok();
+        let mut writer = visitor.arguments;
+        writer.close();
+        is_decoded && !writer.is_too_large
+    }
+
+    /// Appends the attributes of an element. Returns `false` if they are too large.
+    fn push_element_attributes(
+        &mut self,
+        read: &ElementEvent<'_, '_>,
+        field: OtlpField,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        for (name, text) in &read.shared.attributes {
+            push_text(self.encoding, out, field, name, text);
+        }
+        self.push_named(read.event, read.element.attributes.as_ref(), (field, false), out)
+    }
+
+    /// Encodes the resource of an event.
+    fn resource_of(&mut self, event: &Event<'_>, fields: &OriginFields) -> EncodedOrigin {
+        let encoding = self.encoding;
+        let mut found = EncodedOrigin::default();
+        let out = &mut found.message;
+        encoding.begin_list(out, resource::ATTRIBUTES);
+        if fields.is_list {
+            for (name, text) in fields.pairs(event, &self.names, &mut self.text) {
+                push_text(encoding, out, resource::ATTRIBUTES, &name, &text);
+            }
+        } else {
+            self.push_named(event, fields.attributes.as_ref(), (resource::ATTRIBUTES, false), out);
+        }
+        encoding.end_list(out);
+        let dropped = fields.own.number(event, element_field::RESOURCE_DROPPED);
+        encoding.count(out, resource::DROPPED_ATTRIBUTES, dropped);
+        found.schema_url = fields.own.text(event, element_field::RESOURCE_SCHEMA).into_owned();
+        found
+    }
+
+    /// Encodes the scope of an event.
+    fn push_scope(&mut self, read: &ElementEvent<'_, '_>, found: &mut EncodedOrigin) {
+        let encoding = self.encoding;
+        let (event, fields) = (read.event, &read.element.scope);
+        found.message.clear();
+        found.schema_url.clear();
+        let shared = |name: &str| {
+            let pair = read.shared.scope.iter().find(|(own, _)| own == name);
+            pair.map(|(_, text)| text.as_str())
+        };
+        let text = |name: &str| match shared(name) {
+            Some(text) => text.into(),
+            None => fields.own.text(event, name),
+        };
+        let out = &mut found.message;
+        encoding.set_text(out, resource::SCOPE_NAME, text(element_field::SCOPE_NAME).as_bytes());
+        encoding.set_text(out, resource::SCOPE_VERSION, text(element_field::SCOPE_VERSION).as_bytes());
+        let mut attributes = Vec::new();
+        let is_own = |name: &str| name.starts_with("otel.scope.");
+        for (name, text) in read.shared.scope.iter().filter(|(name, _)| !is_own(name)) {
+            push_text(encoding, &mut attributes, resource::SCOPE_ATTRIBUTES, name, text);
+        }
+        for (name, text) in fields.pairs(event, &self.names, &mut self.text) {
+            push_text(encoding, &mut attributes, resource::SCOPE_ATTRIBUTES, &name, &text);
+        }
+        if !fields.is_list {
+            let field = (resource::SCOPE_ATTRIBUTES, false);
+            self.push_named(event, fields.attributes.as_ref(), field, &mut attributes);
+        }
+        encoding.elements(out, resource::SCOPE_ATTRIBUTES, &attributes);
+        let dropped = shared(element_field::SCOPE_DROPPED).and_then(|text| text.parse().ok());
+        let dropped = dropped.unwrap_or_else(|| fields.own.number(event, element_field::SCOPE_DROPPED));
+        encoding.count(out, resource::SCOPE_DROPPED_ATTRIBUTES, dropped);
+        found.schema_url.push_str(&text(element_field::SCOPE_SCHEMA));
+    }
+
+    /// Appends the fields of a span that its start has, except its attributes.
+    fn push_span_head(
+        &mut self,
+        read: &ElementEvent<'_, '_>,
+        (ids, begin): (&ElementIds, u64),
+        head: &mut Vec<u8>,
+    ) -> bool {
+        let encoding = self.encoding;
+        for (field, id) in [
+            (span::TRACE_ID, ids.trace.as_ref().map(|id| &id[..])),
+            (span::SPAN_ID, ids.span.as_ref().map(|id| &id[..])),
+            (span::PARENT, ids.parent.as_ref().map(|id| &id[..])),
+        ] {
+            id.into_iter().for_each(|id| encoding.id(head, field, id));
+        }
+        encoding.set_text(head, span::TRACE_STATE, read.text(element_field::TRACE_STATE).as_bytes());
+        encoding.text(head, span::NAME, read.name().as_bytes());
+        encoding.count(head, span::KIND, read.enumeration(element_field::KIND, &SPAN_KINDS));
+        encoding.known_time(head, span::START, begin);
+        let mut fits = true;
+        if let Some(names) = &read.element.links {
+            let mut links = Vec::new();
+            let writer = AttributeWriter::new(
+                encoding,
+                &mut links,
+                span::LINK_ATTRIBUTES,
+                &self.names,
+                &mut self.open,
+            );
+            let sink = LinkSink::new(writer, encoding, &self.names);
+            let mut visitor = ScopeArguments::new(sink, names, &mut self.text);
+            fits = read.event.visit_members(names.scope, &mut visitor).is_ok() && visitor.arguments.end();
+            encoding.elements(head, span::LINKS, &links);
+        }
+        encoding.count(head, span::DROPPED_ATTRIBUTES, read.number(element_field::DROPPED_ATTRIBUTES));
+        encoding.count(head, span::DROPPED_LINKS, read.number(element_field::DROPPED_LINKS));
+        encoding.short_fixed(head, span::FLAGS, read.number(element_field::FLAGS));
+        fits
+    }
+
+    /// Appends an event of a span.
+    fn push_element_event(&mut self, read: &ElementEvent<'_, '_>, time: u64, out: &mut Vec<u8>) -> bool {
+        let encoding = self.encoding;
+        let at = encoding.begin_element(out, span::EVENTS);
+        encoding.known_time(out, span::EVENT_TIME, time);
+        encoding.text(out, span::EVENT_NAME, read.name().as_bytes());
+        encoding.begin_list(out, span::EVENT_ATTRIBUTES);
+        let fits = self.push_element_attributes(read, span::EVENT_ATTRIBUTES, out);
+        encoding.end_list(out);
+        let dropped = read.number(element_field::DROPPED_ATTRIBUTES);
+        encoding.count(out, span::EVENT_DROPPED_ATTRIBUTES, dropped);
+        encoding.end(out, at) && fits
+    }
+
+    /// Appends a log record.
+    fn push_element_log(&mut self, read: &ElementEvent<'_, '_>, time: u64, out: &mut Vec<u8>) -> bool {
+        let encoding = self.encoding;
+        let at = encoding.begin_element(out, OtlpSignal::Logs.element());
+        let [time, observed] = match read.is_true(element_field::TIME_IS_OBSERVED) {
+            true => [0, time],
+            false => [time, read.number(element_field::OBSERVED_TIME)],
+        };
+        encoding.known_time(out, log::TIME, time);
+        encoding.known_time(out, log::OBSERVED_TIME, observed);
+        encoding.count(out, log::SEVERITY, read.number(element_field::SEVERITY));
+        encoding.set_text(out, log::SEVERITY_TEXT, read.text(element_field::SEVERITY_TEXT).as_bytes());
+        let mut fits = true;
+        if read.has(element_field::MESSAGE) {
+            let body = encoding.begin(out, log::BODY);
+            let text = read.text(element_field::MESSAGE);
+            encoding.text(out, value::STRING, text.as_bytes());
+            fits &= encoding.end(out, body);
+        }
+        fits &= self.push_named(read.event, read.element.body.as_ref(), (log::BODY, true), out);
+        encoding.begin_list(out, log::ATTRIBUTES);
+        fits &= self.push_element_attributes(read, log::ATTRIBUTES, out);
+        encoding.end_list(out);
+        encoding.count(out, log::DROPPED_ATTRIBUTES, read.number(element_field::DROPPED_ATTRIBUTES));
+        encoding.short_fixed(out, log::FLAGS, read.number(element_field::FLAGS));
+        let ids = read.ids();
+        ids.trace.iter().for_each(|id| encoding.id(out, log::TRACE_ID, id));
+        ids.span.iter().for_each(|id| encoding.id(out, log::SPAN_ID, id));
+        encoding.set_text(out, log::EVENT_NAME, read.name().as_bytes());
+        encoding.end(out, at) && fits
+    }
+
+    /// Appends a data point.
+    fn push_element_point(&mut self, read: &ElementEvent<'_, '_>, time: u64, out: &mut Vec<u8>) -> bool {
+        let encoding = self.encoding;
+        let at = encoding.begin_element(out, OtlpSignal::Metrics.element());
+        encoding.known_time(out, metric::START, read.number(element_field::START_TIME));
+        encoding.known_time(out, metric::TIME, time);
+        let flags = read.number(element_field::FLAGS);
+        let mut fits = true;
+        let attributes = if read.element.role.part == ElementPart::Histogram {
+            encoding.fixed(out, histogram::COUNT, read.number(element_field::COUNT));
+            for (field, name) in [
+                (histogram::SUM, element_field::SUM),
+                (histogram::MIN, element_field::MIN),
+                (histogram::MAX, element_field::MAX),
+            ] {
+                read.double(name).into_iter().for_each(|value| encoding.double(out, field, value));
+            }
+            let [counts, bounds] = &read.element.buckets;
+            encoding.packed(out, histogram::BUCKET_COUNTS, &self.numbers(read.event, counts), false);
+            encoding.packed(out, histogram::EXPLICIT_BOUNDS, &self.numbers(read.event, bounds), true);
+            encoding.count(out, histogram::FLAGS, flags);
+            histogram::ATTRIBUTES
+        } else {
+            match read.point_value() {
+                Some(PointValue::Integer(value)) => encoding.fixed_integer(out, metric::INTEGER, value),
+                Some(PointValue::Double(value)) => encoding.double(out, metric::DOUBLE, value),
+                None => {}
+            }
+            encoding.count(out, metric::FLAGS, flags);
+            metric::ATTRIBUTES
+        };
+        encoding.begin_list(out, attributes);
+        fits &= self.push_element_attributes(read, attributes, out);
+        encoding.end_list(out);
+        encoding.end(out, at) && fits
+    }
+
+    /// Returns the bits of the numbers in an array.
+    fn numbers(&mut self, event: &Event<'_>, names: &Option<ScopeNames>) -> Vec<u64> {
+        let Some(names) = names else { return Vec::new() };
+        let mut visitor = ScopeArguments::new(NumberSink::default(), names, &mut self.text);
+        // Delivered events can always be decoded.
+        let _ = event.visit_members(names.scope, &mut visitor);
+        visitor.arguments.numbers
+    }
+}
+
+impl Telemetry {
+    /// Adds a part of an element. Returns `false` if it is lost.
+    pub(super) fn element(
+        &mut self,
+        context: &EventContext<'_, '_>,
+        element: &ElementClass,
+        stream: &mut OtlpStream,
+    ) -> bool {
+        let read = element.read(context.event, &self.encoder.names, &mut self.encoder.text);
+        match element.role.part {
+            ElementPart::SpanBegin => self.begin_element(context, &read, stream),
+            ElementPart::SpanEnd => self.end_element(context, &read, stream),
+            ElementPart::SpanEvent => self.element_event(context, &read, stream),
+            ElementPart::LogRecord => self.element_log(context, &read, stream),
+            ElementPart::Gauge | ElementPart::Sum | ElementPart::Histogram => {
+                self.element_point(context, &read, stream)
+            }
+            ElementPart::ExponentialHistogram | ElementPart::Summary => self.values(context, stream),
+        }
+    }
+
+    /// Returns the resource and scope of an element.
+    pub(super) fn element_group(
+        &mut self,
+        context: &EventContext<'_, '_>,
+        read: &ElementEvent<'_, '_>,
+        stream: &mut OtlpStream,
+    ) -> GroupKey {
+        let fields = &read.element.resource;
+        let known = stream.element_resource.filter(|_| !fields.varies);
+        let resource = known.unwrap_or_else(|| {
+            let resource = self.encoder.resource_of(context.event, fields);
+            self.add_resource(resource)
+        });
+        stream.element_resource = Some(resource);
+        let mut scope = std::mem::take(&mut self.scope);
+        self.encoder.push_scope(read, &mut scope);
+        let number = self.scopes.number(&scope);
+        self.scope = scope;
+        if number.is_none() {
+            record_loss(&mut self.losses, context.event, LossKind::Dropped, "", SCOPES);
+        }
+        GroupKey { resource, scope: number.unwrap_or(0), metric: 0 }
+    }
+
+    /// Returns the track of the span of an element.
+    fn element_track(context: &EventContext<'_, '_>, ids: &ElementIds) -> u64 {
+        context.operation_track().unwrap_or_else(|| {
+            // Without identifiers, the innermost span ends first.
+            let mut hash = ValueHash::new(context.trace.into());
+            ids.trace.iter().for_each(|id| hash.bytes(id));
+            operation_track(hash.finish() ^ context.thread_track)
+        })
+    }
+
+    fn begin_element(
+        &mut self,
+        context: &EventContext<'_, '_>,
+        read: &ElementEvent<'_, '_>,
+        stream: &mut OtlpStream,
+    ) -> bool {
+        let (ids, begin) = (read.ids(), context.own_time());
+        let track = Self::element_track(context, &ids);
+        if let Some((operation, _)) = context.operation {
+            // Events of other formats can name it.
+            let _ = self.operations.begin(context.content, context.trace, operation, None);
+        }
+        let group = self.element_group(context, read, stream);
+        let span_ids = SpanIds { trace: ids.trace.unwrap_or_default(), span: ids.span.unwrap_or_default() };
+        let mut open = self.spans.new_span(span_ids, (begin, context.edge()), SpanEnd::Event, group);
+        open.is_element = true;
+        let fits = self.encoder.push_span_head(read, (&ids, begin), &mut open.head)
+            && self.encoder.push_element_attributes(read, span::ATTRIBUTES, &mut open.attributes);
+        if !fits {
+            return false;
+        }
+        self.spans.open(track, open);
+        self.write_early(context.time);
+        true
+    }
+
+    fn end_element(
+        &mut self,
+        context: &EventContext<'_, '_>,
+        read: &ElementEvent<'_, '_>,
+        stream: &mut OtlpStream,
+    ) -> bool {
+        let track = Self::element_track(context, &read.ids());
+        let mut inner = Vec::new();
+        let ended = self.spans.end(track, context.edge(), |span| inner.push(span));
+        inner.into_iter().for_each(|span| self.write_unended(span, context.time, EARLY));
+        let EndedSpan::Open(mut open) = ended else {
+            record_loss(&mut self.losses, context.event, LossKind::Lowered, "", UNBEGUN);
+            let ids = read.ids();
+            let ids = ids.trace.zip(ids.span).map(|(trace, span)| SpanIds { trace, span });
+            return self.log_record(context, stream, ids);
+        };
+        let encoding = self.encoder.encoding;
+        let (code, message) = (
+            read.enumeration(element_field::STATUS, &STATUS_CODES),
+            read.text(element_field::STATUS_MESSAGE),
+        );
+        if code != 0 || !message.is_empty() {
+            let at = encoding.begin(&mut open.head, span::STATUS);
+            encoding.set_text(&mut open.head, span::STATUS_MESSAGE, message.as_bytes());
+            encoding.count(&mut open.head, span::STATUS_CODE, code);
+            encoding.end(&mut open.head, at);
+        }
+        let dropped = read.number(element_field::DROPPED_EVENTS);
+        encoding.count(&mut open.head, span::DROPPED_EVENTS, dropped);
+        let end = match read.number(element_field::END_TIME) {
+            0 => context.own_time(),
+            end => end,
+        };
+        self.write_span(open, Some(end));
+        true
+    }
+
+    fn element_event(
+        &mut self,
+        context: &EventContext<'_, '_>,
+        read: &ElementEvent<'_, '_>,
+        stream: &mut OtlpStream,
+    ) -> bool {
+        let ids = read.ids();
+        let track = Self::element_track(context, &ids);
+        let span_ids = SpanIds { trace: ids.trace.unwrap_or_default(), span: ids.span.unwrap_or_default() };
+        let Self { spans, encoder, .. } = self;
+        let is_added = spans.add_element_event(track, span_ids, |out| {
+            encoder.push_element_event(read, context.own_time(), out)
+        });
+        if is_added {
+            self.write_early(context.time);
+            return true;
+        }
+        record_loss(&mut self.losses, context.event, LossKind::Lowered, "", OUTSIDE);
+        self.element_log(context, read, stream)
+    }
+
+    fn element_log(
+        &mut self,
+        context: &EventContext<'_, '_>,
+        read: &ElementEvent<'_, '_>,
+        stream: &mut OtlpStream,
+    ) -> bool {
+        let group = self.element_group(context, read, stream);
+        if self.batch(OtlpSignal::Logs).is_none() {
+            return true;
+        }
+        let Self { batches, encoder, .. } = self;
+        let [_, logs, _] = batches;
+        let time = context.own_time();
+        logs.add(group, Default::default, |out| encoder.push_element_log(read, time, out))
+    }
+
+    fn element_point(
+        &mut self,
+        context: &EventContext<'_, '_>,
+        read: &ElementEvent<'_, '_>,
+        stream: &mut OtlpStream,
+    ) -> bool {
+        let group = self.element_group(context, read, stream);
+        if self.batch(OtlpSignal::Metrics).is_none() {
+            return true;
+        }
+        let temporality = read.enumeration(element_field::TEMPORALITY, &TEMPORALITIES);
+        let data = match read.element.role.part {
+            ElementPart::Sum => {
+                MetricData::Sum { temporality, is_monotonic: read.is_true(element_field::MONOTONIC) }
+            }
+            ElementPart::Histogram => MetricData::Histogram { temporality },
+            _ => MetricData::Gauge,
+        };
+        let unit = context.class.class.unit(context.event).unwrap_or_default().into_owned();
+        let head = MetricHead { name: read.name().into_owned(), unit, data };
+        let group = GroupKey { metric: head.key(), ..group };
+        let Self { batches, encoder, .. } = self;
+        let [_, _, metrics] = batches;
+        let time = context.own_time();
+        metrics.add(group, || head, |out| encoder.push_element_point(read, time, out))
+    }
+}

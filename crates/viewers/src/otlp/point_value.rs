@@ -1,0 +1,8 @@
+//! Values of data points.
+
+/// Counter value.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum PointValue {
+    Integer(i64),
+    Double(f64),
+}
