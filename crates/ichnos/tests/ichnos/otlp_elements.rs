@@ -32,7 +32,7 @@ fn elements_arrive_as_they_were() {
     };
     for input in [elements(), examples().join("hello-otlp/shop.otlp.jsonl")] {
         let wanted = read(std::slice::from_ref(&input));
-        assert!(wanted.len() > 15, "{}", wanted.len());
+        assert!(wanted.len() >= 15, "{}", wanted.len());
         let session = open(&input);
         let json = directory.path().join("all.jsonl");
         convert(&session, "otlp", None, &json);
@@ -105,7 +105,7 @@ fn other_formats_keep_elements() {
     // CTF has no null, and no arrays in arrays.
     for (format, input) in [("ctf", examples().join("hello-otlp")), ("jsonl", elements())] {
         let wanted = lines(&input, "direct.otlp.jsonl");
-        assert!(wanted.len() > 15, "{}", wanted.len());
+        assert!(wanted.len() >= 15, "{}", wanted.len());
         let target = directory.path().join(format);
         let options = ConvertOptions::default();
         let format_writer = ichnos::convert::target(Some(format), &target, None).unwrap().writer;
