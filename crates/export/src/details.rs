@@ -8,7 +8,7 @@ mod lines;
 mod resume;
 mod text;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -88,8 +88,9 @@ pub struct DetailsPart {
     /// Times of the data streams that it cuts, by [`DataStream::key`]: they begin or end with it. The times of other
     /// data streams are unknown.
     pub times: HashMap<u32, StreamTimes>,
-    /// Data streams that have no messages in it. They must have an id or a number.
-    pub further_streams: Vec<Arc<DataStream>>,
+    /// Data streams by their keys. They are listed from the first message of their trace on, whether they begin later or
+    /// not at all. They must have an id or a number.
+    pub streams: BTreeMap<u32, Arc<DataStream>>,
     /// Numbers of data streams without an id, by their keys. Others are numbered as they begin.
     pub numbers: HashMap<u32, u128>,
 }
@@ -313,14 +314,13 @@ impl<W: TextWriter> Details<W> {
     fn list(&mut self, stream: &DataStream) -> (usize, u128) {
         let index = *self.trace_indexes.entry(Arc::as_ptr(&stream.trace).addr()).or_insert_with(|| {
             let trace = Arc::clone(&stream.trace);
-            let further =
-                self.options.part.further_streams.iter().filter(|other| Arc::ptr_eq(&other.trace, &trace));
-            let numbers = &self.options.part.numbers;
+            let DetailsPart { streams, numbers, .. } = &*self.options.part;
+            let of_trace = streams.values().filter(|other| Arc::ptr_eq(&other.trace, &trace));
             let listed = |other: &Arc<DataStream>| {
                 let id = other.id.or_else(|| numbers.get(&other.key).copied())?;
                 Some(ListedStream { id, class_id: other.class().id })
             };
-            let streams = further.filter_map(listed).collect();
+            let streams = of_trace.filter_map(listed).collect();
             self.traces.push(DetailsTraceState { trace, streams, without_id: 0, written: false, listed: 0 });
             self.traces.len() - 1
         });
@@ -329,7 +329,9 @@ impl<W: TextWriter> Details<W> {
         let number = || self.options.part.numbers.get(&stream.key).copied();
         let id = stream.id.or_else(number).unwrap_or(trace.without_id);
         trace.without_id += u128::from(stream.id.is_none());
-        trace.streams.push(ListedStream { id, class_id: stream.class().id });
+        if !self.options.part.streams.contains_key(&stream.key) {
+            trace.streams.push(ListedStream { id, class_id: stream.class().id });
+        }
         (index, id)
     }
 

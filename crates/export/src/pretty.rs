@@ -162,6 +162,8 @@ pub struct PrettyOptions {
     pub clock_seconds: bool,
     /// Do not write the time since the previous event.
     pub no_delta: bool,
+    /// Write the time since a later event as Babeltrace 2 does: modulo 2<sup>64</sup>, and `?` for the largest number.
+    pub unsigned_deltas: bool,
     /// Properties before the name.
     pub fields: PrettyFields,
     /// Places with names.
@@ -192,6 +194,10 @@ impl PrettyOptions {
     #[inline]
     fn is_styled(&self) -> bool {
         self.color | self.printable_only
+    }
+
+    fn delta_form(&self) -> DeltaForm {
+        DeltaForm { cycles: self.clock_cycles, unsigned: self.unsigned_deltas }
     }
 
     fn label_form<'a>(&self, palette: &'a Palette, names: bool) -> LabelForm<'a> {
@@ -565,11 +571,11 @@ impl<W: TextWriter> Pretty<W> {
         let mut delta = None;
         match &mut self.resumed {
             Some(resumed) if !resumed.has_event => {
-                resumed.first_event(self.output.position(), now, cycles);
+                resumed.first_event(self.output.position(), now, self.options.delta_form());
             }
             _ => {
                 delta = self.past.delta;
-                push_delta(&mut self.output.buffer, delta, cycles);
+                push_delta(&mut self.output.buffer, delta, self.options.delta_form());
             }
         }
         let out = &mut self.output.buffer;
@@ -687,9 +693,25 @@ impl<W: TextWriter> Sink for Pretty<W> {
     }
 }
 
+/// Form of the time between two events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct DeltaForm {
+    /// In cycles of the clock.
+    cycles: bool,
+    /// See [`PrettyOptions::unsigned_deltas`].
+    unsigned: bool,
+}
+
 /// Appends the time between two events with its sign. An event can be earlier than the previous event.
 #[inline]
-fn push_delta(out: &mut Vec<u8>, delta: Option<i128>, cycles: bool) {
+fn push_delta(out: &mut Vec<u8>, delta: Option<i128>, form: DeltaForm) {
+    let DeltaForm { cycles, unsigned } = form;
+    let delta = match delta {
+        Some(delta) if unsigned && delta < 0 => {
+            Some(delta.rem_euclid(1 << 64)).filter(|delta| *delta != u64::MAX.into())
+        }
+        delta => delta,
+    };
     out.push(if delta.is_some_and(|delta| delta < 0) { b'-' } else { b'+' });
     match delta.map(i128::unsigned_abs) {
         None if cycles => out.extend_from_slice(b"????????????"),

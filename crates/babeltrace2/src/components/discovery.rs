@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::command::{ComponentClass, ComponentKind, Failure, FoundSource};
-use crate::components::query::{ctf_support, is_live_address};
+use crate::components::live_url::is_session_address;
+use crate::components::query::ctf_support;
 use crate::native_text::{path_of, text_of};
 use crate::value::ParameterValue;
 
@@ -23,7 +24,7 @@ struct Found {
 pub(crate) fn find_sources(inputs: &[String]) -> Result<Vec<FoundSource>, Failure> {
     let mut found = Vec::new();
     for (index, input) in inputs.iter().enumerate() {
-        if is_live_address(input) {
+        if is_session_address(input) {
             add(&mut found, "lttng-live", None, input.clone(), index);
             continue;
         }
@@ -103,7 +104,8 @@ mod tests {
     fn directories_are_searched() {
         let examples = format!("{}/../../examples", env!("CARGO_MANIFEST_DIR"));
         let trace = format!("{examples}/{LTTNG}");
-        let inputs = [trace.clone(), "net://localhost/a".to_owned(), examples, "/does/not/exist".to_owned()];
+        let inputs =
+            [trace.clone(), "net://localhost/host/a/b".to_owned(), examples, "/does/not/exist".to_owned()];
         let found = find_sources(&inputs).unwrap();
         assert_eq!(found[0].class.name, "fs");
         assert_eq!(found[0].original_inputs, [0, 2]);

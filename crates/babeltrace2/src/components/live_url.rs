@@ -17,6 +17,11 @@ pub(crate) fn parse_live_url(url: &str) -> Result<RelayAddress, String> {
     url.parse().map_err(|error: AddressError| error.to_string())
 }
 
+/// Returns `true` for the whole address of a session.
+pub(crate) fn is_session_address(url: &str) -> bool {
+    parse_live_url(url).is_ok_and(|address| address.session.is_some())
+}
+
 fn check(url: &str) -> Result<(), String> {
     let (protocol, end) = text_until(url, &[], &[':']);
     let rest = url.get(end..).unwrap_or_default();

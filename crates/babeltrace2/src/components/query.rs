@@ -6,6 +6,7 @@ use ichnos::model::trace::StreamSummary;
 
 use crate::command::{ComponentClass, ComponentKind, Failure};
 use crate::component_list::{ClassInfo, ParameterInfo, ParameterKind, class_info, missing_class};
+use crate::components::live_url::is_session_address;
 use crate::components::parameter_values::Parameters;
 use crate::components::source::{OpenedSource, Port};
 use crate::components::{ctf_fs, ctf_identity::TraceIdentity, ctf_metadata, lttng_live};
@@ -102,7 +103,7 @@ fn live_support_info(parameters: &Map) -> Result<ParameterValue, Failure> {
     check_parameters(&SUPPORT_INFO, parameters).map_err(Failure::from_cause)?;
     let parameters = Parameters(parameters);
     let input = parameters.text("input").unwrap_or_default();
-    let is_address = parameters.text("type") == Some("string") && is_live_address(input);
+    let is_address = parameters.text("type") == Some("string") && is_session_address(input);
     // Unlike for `source.ctf.fs`, the answer is only the weight.
     Ok(ParameterValue::Real(if is_address { CTF_WEIGHT } else { 0.0 }))
 }
@@ -110,11 +111,6 @@ fn live_support_info(parameters: &Map) -> Result<ParameterValue, Failure> {
 fn live_sessions(parameters: &Map) -> Result<ParameterValue, Failure> {
     check_parameters(&SESSIONS, parameters).map_err(Failure::from_cause)?;
     lttng_live::sessions_value(Parameters(parameters).text("url").unwrap_or_default())
-}
-
-/// Returns `true` for addresses of LTTng live sessions.
-pub(crate) fn is_live_address(input: &str) -> bool {
-    ["net://", "net4://", "net6://"].iter().any(|scheme| input.starts_with(scheme))
 }
 
 fn weight(weight: f64) -> ParameterValue {

@@ -41,6 +41,7 @@ impl TextSink {
         let has_colors = has_colors(parameters.text("color"), path.is_none());
         let mut options = PrettyOptions::default();
         options.no_delta = parameters.is_set("no-delta");
+        options.unsigned_deltas = true;
         options.clock_cycles = parameters.is_set("clock-cycles");
         options.clock_seconds = parameters.is_set("clock-seconds");
         options.clock_date = parameters.is_set("clock-date");

@@ -164,9 +164,11 @@ fn with_reader<T>(
     mut windows: HashMap<u32, Window>,
     run: impl FnOnce(&Reader<'_>, Pass, (&TrimmedStreams, &Session)) -> T,
 ) -> Result<T, Failure> {
+    // Also the clocks of data streams outside their windows must be related: otherwise the windows say nothing.
+    let related = session.reader_of(Window::default(), |stream| windows.contains_key(&stream.key));
+    related.map_err(|error| Failure::from_cause(error.to_string()))?;
     let streams = TrimmedStreams::new(session, &mut windows)?;
-    let reader = session.reader_of(Window::default(), |stream| windows.contains_key(&stream.key));
-    let mut reader = reader.map_err(|error| Failure::from_cause(error.to_string()))?;
+    let mut reader = session.stream_reader_of(Window::default(), |stream| windows.contains_key(&stream.key));
     let pass = Pass::new(restrict(&mut reader, session, &windows)).refuse(is_refused);
     let pass = if session.is_live() { pass.live() } else { pass };
     Ok(run(&reader, pass, (&streams, session)))
@@ -199,10 +201,16 @@ fn restrict(reader: &mut Reader<'_>, session: &Session, windows: &HashMap<u32, W
 
 /// Writes each source as a trace of its own, unless it has no messages in its time window.
 fn write_traces(sources: &mut Sources<'_>, mut sink: CtfFsSink, inputs: &[PortInput]) -> Result<u8, Failure> {
+    let mut all = Vec::new();
+    // A window that cannot be used is an error before anything is written.
     for (key, inputs) in by_source(inputs) {
         let source = sources.take(key)?;
         let mut windows = source.windows(&inputs);
-        let streams = TrimmedStreams::new(&source.session, &mut windows)?;
+        all.push((key, TrimmedStreams::new(&source.session, &mut windows)?, windows));
+        sources.keep(key, source);
+    }
+    for (key, streams, windows) in all {
+        let source = sources.take(key)?;
         if let Some(trace) = source.session.traces().first().filter(|_| !windows.is_empty()) {
             let mut reader = source
                 .session

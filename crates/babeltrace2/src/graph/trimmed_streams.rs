@@ -118,14 +118,12 @@ impl TrimmedStreams {
         self.trimmed.values().find_map(|trimmed| trimmed.window.begin)
     }
 
-    /// Returns the times of the data streams that a window cuts, and the data streams without messages.
+    /// Returns the times of the data streams that a window cuts, and all data streams.
     pub(crate) fn part(&self) -> DetailsPart {
         let times = self.trimmed.iter().map(|(key, trimmed)| (*key, trimmed.times())).collect();
-        DetailsPart {
-            times,
-            further_streams: self.early.values().cloned().collect(),
-            numbers: (*self.numbers).clone(),
-        }
+        let mut streams = (*self.early).clone();
+        streams.extend(self.trimmed.iter().map(|(key, trimmed)| (*key, Arc::clone(&trimmed.stream))));
+        DetailsPart { times, streams, numbers: (*self.numbers).clone() }
     }
 
     /// Trims the losses in a pass. Drops losses of which the trace knows neither the number nor the extent.

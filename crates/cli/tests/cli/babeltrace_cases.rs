@@ -326,15 +326,17 @@ fn random_window(
     if random.percent(30) && other != path {
         words.push(other.display().to_string());
     }
-    let bounds = random.index(4);
-    if bounds != 1 {
-        words.extend(["-b".to_owned(), seconds(a.min(b))]);
-    }
-    if bounds != 2 {
-        words.extend(["-e".to_owned(), seconds(a.max(b))]);
-    }
-    let sinks: [&[&str]; 4] = [
+    let (begin, end) = (seconds(a.min(b)), seconds(a.max(b)));
+    words.extend(match random.index(5) {
+        0 => vec!["-b".to_owned(), begin],
+        1 => vec!["-e".to_owned(), end],
+        2 => vec!["-b".to_owned(), begin, "-e".to_owned(), end],
+        3 => vec!["--timerange".to_owned(), format!("{begin},{end}")],
+        _ => vec!["--stream-intersection".to_owned()],
+    });
+    let sinks: [&[&str]; 5] = [
         &[],
+        &["--clock-cycles"],
         &["-c", "sink.text.details", "-p", "compact=yes,with-metadata=no"],
         &["-c", "sink.utils.counter", "-p", "hide-zero=yes"],
         &["-o", "dummy"],

@@ -447,13 +447,15 @@ fn a_part_of_the_timeline() {
     let fixture = Fixture::new(u8_class());
     let value = |cycles: u64| Some(ClockValue { nanoseconds: cycles.into(), cycles });
     let times = StreamTimes { begin: value(500), end: value(90_000) };
-    let further = DataStream::new(Arc::clone(&fixture.stream.trace), 0, Some(2), "further").unwrap();
+    let stream = |id| DataStream::new(Arc::clone(&fixture.stream.trace), 0, Some(id), "").unwrap();
+    let mut streams = [1, 2].map(stream);
+    streams[0].key = fixture.stream.key;
     let options = DetailsOptions {
         metadata: false,
         trace_uid: false,
         part: Arc::new(DetailsPart {
             times: [(fixture.stream.key, times)].into(),
-            further_streams: vec![Arc::new(further)],
+            streams: streams.map(|stream| (stream.key, Arc::new(stream))).into(),
             ..DetailsPart::default()
         }),
         has_packets: Some(|_| false),

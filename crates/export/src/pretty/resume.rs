@@ -3,7 +3,7 @@
 //! A line depends on earlier lines only through the time since the last event. The first line of a chunk leaves a
 //! fixup there.
 
-use super::{Pretty, push_delta};
+use super::{DeltaForm, Pretty, push_delta};
 use crate::resume::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder};
 
 /// State of [`Pretty`] that later lines depend on.
@@ -23,8 +23,7 @@ pub struct PrettyState {
 pub struct DeltaCause {
     /// Time of the event.
     now: i128,
-    /// `true` if times are printed in clock cycles.
-    cycles: bool,
+    form: DeltaForm,
 }
 
 impl SinkState for PrettyState {
@@ -32,7 +31,7 @@ impl SinkState for PrettyState {
 
     fn resolve(&mut self, cause: &DeltaCause, text: &mut Vec<u8>) -> Resolution {
         self.advance(cause.now);
-        push_delta(text, self.delta, cause.cycles);
+        push_delta(text, self.delta, cause.form);
         Resolution::Keep
     }
 
@@ -76,11 +75,11 @@ pub(super) struct ResumedPretty {
 
 impl ResumedPretty {
     /// Records the offset of the first event's missing difference. `now` is `None` without a time.
-    pub(super) fn first_event(&mut self, offset: u64, now: Option<i128>, cycles: bool) {
+    pub(super) fn first_event(&mut self, offset: u64, now: Option<i128>, form: DeltaForm) {
         match now {
             Some(now) => {
                 self.has_event = true;
-                self.fixup = Some(Fixup { offset, length: 0, cause: DeltaCause { now, cycles } });
+                self.fixup = Some(Fixup { offset, length: 0, cause: DeltaCause { now, form } });
             }
             None => self.must_rewrite = true,
         }

@@ -60,6 +60,27 @@ fn lines_and_deltas() {
 }
 
 #[test]
+fn times_since_a_later_event() {
+    let text = |delta: i128, cycles, unsigned| {
+        let mut out = Vec::new();
+        push_delta(&mut out, Some(delta), DeltaForm { cycles, unsigned });
+        String::from_utf8(out).unwrap()
+    };
+    let cases = [
+        (7, true, true, "+000000000007"),
+        (-32, true, false, "-000000000032"),
+        (-32, true, true, "+18446744073709551584"),
+        (-1, true, true, "+????????????"),
+        (-1, false, true, "+?.?????????"),
+        (-1_500_000_000, false, false, "-1.500000000"),
+        (-1_500_000_000, false, true, "+18446744072.209551616"),
+    ];
+    for (delta, cycles, unsigned, expected) in cases {
+        assert_eq!(text(delta, cycles, unsigned), expected, "{delta} {cycles} {unsigned}");
+    }
+}
+
+#[test]
 fn all_names_and_fields() {
     let fixture = Fixture::new(structure(vec![("a", u8_class())]));
     let options = PrettyOptions { names: PrettyNames::ALL, fields: PrettyFields::ALL, ..gmt() };
