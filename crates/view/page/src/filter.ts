@@ -134,7 +134,7 @@ export class FilterField {
     this.field.classList.toggle("bad", isBad);
     this.input.setAttribute("aria-invalid", String(isBad));
     this.error.replaceChildren(...lines.flatMap((line) => line ?? []));
-    this.error.hidden = !lines.length || document.activeElement !== this.input || (!isBad && !this.list.hidden);
+    this.error.hidden = !lines.length || document.activeElement !== this.input || !this.list.hidden;
   }
 
   private async complete(): Promise<void> {
