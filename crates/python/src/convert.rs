@@ -89,8 +89,12 @@ fn select(
 ) -> PyResult<TraceQuery> {
     let Ok(trace) = paths.cast::<PythonTrace>() else {
         let texts = selecting.add_to(&opening.texts(paths)?)?;
-        let running = if is_table(shape) { RunningParts::ThreadAndProcess } else { RunningParts::Nothing };
-        return Ok(abandonable(py, move || Ok(TraceQuery::open(texts, running)?))?);
+        return Ok(abandonable(py, move || {
+            // Other formats have no columns for the running thread.
+            let is_needed = is_table(shape) || texts.filters_running()?;
+            let running = if is_needed { RunningParts::ThreadAndProcess } else { RunningParts::Nothing };
+            Ok(TraceQuery::open(texts, running)?)
+        })?);
     };
     if !opening.is_plain() {
         let failure =
@@ -101,7 +105,6 @@ fn select(
     let texts = selecting.add_to(query.texts())?;
     Ok(abandonable(py, move || {
         let selected = query.select(texts)?;
-        // Other formats have no columns for the running thread.
         let plain =
             if is_table(shape) { None } else { selected.without_running(std::iter::empty::<&str>())? };
         Ok(plain.unwrap_or(selected))

@@ -18,7 +18,7 @@ import polars
 import pyarrow
 
 import ichnos
-from support import FXT, LTTNG, examples, raises, run
+from support import FXT, LTTNG, examples, raises, recorded, run
 
 
 def lines(path, events):
@@ -197,6 +197,25 @@ def errors():
         assert polars.read_parquet(dataset + "/event=thread_wakeup/*.parquet").columns == ["ts", "event"]
         ichnos.convert(LTTNG, dataset, to="parquet", options={"timestamps": "nanos"}, force=True)
         assert polars.scan_parquet(dataset + "/event=*/*.parquet", missing_columns="insert", extra_columns="ignore").collect().height == sum(1 for _ in ichnos.open(LTTNG).events())
+
+
+def running():
+    """A filter can name the running thread, also if the output has no columns for it."""
+    trace = recorded and os.path.join(recorded, "ctf/real/tracecompass/bug446190")
+    if not trace or not os.path.isdir(trace):
+        print("skipped: running threads (there are no recorded traces)")
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        output = os.path.join(directory, "out.jsonl")
+        opened = ichnos.open(trace)
+        for filter in ('comm == "swapper/0"', "pid == 0", "thread == 0", 'event == "sched_switch"'):
+            wanted = sum(1 for _ in opened.events(filter=filter, columns=[]))
+            contents = []
+            for source in (trace, opened):
+                assert ichnos.convert(source, output, filter=filter, force=True)["events"] == wanted > 0, filter
+                with open(output, "rb") as file:
+                    contents.append(file.read())
+            assert contents[0] == contents[1], filter
 
 
 def texts():
@@ -400,7 +419,7 @@ def stubs():
         assert done.returncode == 0, done.stdout.decode()
 
 
-for test in (selection, classes, dates, event, errors, texts, parts, threads, interrupts, reentry, stubs):
+for test in (selection, classes, dates, event, errors, running, texts, parts, threads, interrupts, reentry, stubs):
     began = time.time()
     test()
     print("behaviour.py: %s, %.1f s" % (test.__name__, time.time() - began), flush=True)

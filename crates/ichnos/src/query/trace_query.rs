@@ -95,6 +95,15 @@ impl QueryTexts {
         Self { events: Vec::new(), filter: None, begin: None, end: None, ..self }
     }
 
+    /// Returns `true` if the filter names a part of the thread that a processor runs.
+    ///
+    /// # Errors
+    /// If the filter is invalid.
+    pub fn filters_running(&self) -> Result<bool, QueryError> {
+        let expression = self.expression()?;
+        Ok(expression.is_some_and(|expression| RUNNING.iter().any(|name| expression.mentions(name))))
+    }
+
     fn expression(&self) -> Result<Option<Expression>, QueryError> {
         let parsed = self.filter.as_deref().map(Expression::parse).transpose();
         parsed.map_err(|error| QueryError::of_filter(&error, "filter"))
@@ -255,8 +264,7 @@ impl TraceQuery {
         if !classes.any(running_thread::is_in) || columns.any(is_needed) {
             return Ok(None);
         }
-        let expression = self.texts.expression()?;
-        if expression.is_some_and(|expression| RUNNING.iter().any(|name| expression.mentions(name))) {
+        if self.texts.filters_running()? {
             return Ok(None);
         }
         Self::open(self.texts.clone(), RunningParts::Nothing).map(Some)
