@@ -44,6 +44,14 @@ def selection():
     shifted = ichnos.open(LTTNG, offset="+1s")
     assert [event.ts for event in shifted.events()] == [ts + 10**9 for ts in times]
     assert [event.ts for event in ichnos.open(LTTNG, offset={LTTNG: 10**9}).events()] == [ts + 10**9 for ts in times]
+    with tempfile.TemporaryDirectory() as directory:
+        # A path is no pattern.
+        named, other, open_bracket = (os.path.join(directory, name) for name in ("a[1].jsonl", "a1.jsonl", "b[1.jsonl"))
+        for path in (named, other, open_bracket):
+            lines(path, [("a", {})])
+        moved = ichnos.open([named, other, open_bracket], offset={named: 1000, pathlib.Path(open_bracket): 5})
+        assert sorted((event.ts, event["trace"]) for event in moved.events(columns=["trace"])) == [(0, other), (5, open_bracket), (1000, named)]
+        raises(lambda: ichnos.open([other], offset={named: 1}), "no path matches")
     assert pyarrow.table(trace.events(columns=[])).num_rows == len(times)
     both = ichnos.open([LTTNG, FXT], assume_correlated=True)
     assert len(both.paths) == 2 and {row["trace"] for row in both.info} == set(both.paths)
