@@ -308,6 +308,11 @@ ENDLESS = """
 import os, signal, sys, threading, time
 import ichnos, pyarrow
 trace = ichnos.open(sys.argv[1])
+def raises(call):
+    try:
+        call()
+    except ichnos.Error:
+        pass
 def interrupt():
     # The work below must have begun.
     time.sleep(0.05)
@@ -335,6 +340,8 @@ WORK = {
     "losses": "list(trace.losses)",
     "tasks": "list(trace.tasks())",
     "schema": "trace.schema",
+    "times from the end": "trace.events(begin='-1ns')",
+    "unknown key": "raises(lambda: trace.stats('nofield'))",
     "opening": "ichnos.open(sys.argv[1])",
     "conversion": "ichnos.convert(sys.argv[1], sys.argv[1] + '.jsonl', force=True)",
 }
