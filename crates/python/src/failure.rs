@@ -9,7 +9,7 @@ use ichnos::query::QueryError;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
-use crate::text::lines;
+use crate::text::{line, lines};
 
 pyo3::create_exception!(
     ichnos,
@@ -57,7 +57,8 @@ impl CallFailure {
 impl From<QueryError> for CallFailure {
     fn from(error: QueryError) -> Self {
         let QueryError { message, details, help, path, byte, .. } = error;
-        let message = details.iter().fold(message, |message, detail| format!("{message}\n{detail}"));
+        let add = |message, detail: &String| format!("{message}\n{}", line(detail));
+        let message = details.iter().fold(message, add);
         Self { help, path, byte, ..Self::new(message) }
     }
 }
@@ -110,7 +111,7 @@ impl From<CallFailure> for PyErr {
             if let Some(signal) = failure.signal {
                 return *signal;
             }
-            let help = failure.help.as_deref().map(lines);
+            let help = failure.help.as_deref().map(line);
             let message = lines(&failure.message);
             let error = Error::new_err(match &help {
                 Some(help) => format!("{message}\nhelp: {help}"),

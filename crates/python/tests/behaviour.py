@@ -244,6 +244,10 @@ def texts():
         error = raises(lambda: trace.events(columns=[hostile[:-1]]), "\nhelp: did you mean")
         for text in (str(error).replace("\n", ""), error.help):
             assert not any(ord(c) < 32 or c in "\x7f\u202e" for c in text), repr(text)
+        broken = os.path.join(directory, "broken.jsonl")
+        lines(broken, [("a", {"field\nhelp: run this": 1})])
+        error = raises(lambda: ichnos.open(broken).events(columns=["field help: run this"]), "did you mean `field\\u{a}help")
+        assert "\n" not in error.help, error.help
         first = next(iter(events))
         assert first.name == hostile and first[hostile] == hostile
         # The C interface cannot express a NUL in a name.
