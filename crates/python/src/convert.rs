@@ -54,6 +54,9 @@ pub(crate) fn convert<'py>(
         let message = "output: standard output cannot be written from Python: name a file";
         return Err(CallFailure::new(message).into());
     }
+    if output.as_os_str().is_empty() {
+        return Err(CallFailure::new("output: the path is empty").into());
+    }
     let shape = target(to, &output, dialect.as_deref()).ok_or_else(|| unknown_target(to, &output))?;
     let set = options.map(arguments::options).transpose()?.unwrap_or_default();
     let opening = Opening { offset, map, assume_correlated };
@@ -118,6 +121,10 @@ fn set_option(
     values: &[OsString],
 ) -> Result<(), CallFailure> {
     let known = shape.writer.options();
+    if values.is_empty() {
+        let message = format!("options: `{}`: expected at least one value", shown(name));
+        return Err(CallFailure::new(message));
+    }
     let takes_several =
         known.iter().any(|option| option.name == name && matches!(option.kind, OptionKind::Texts));
     let joined;
