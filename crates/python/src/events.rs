@@ -86,8 +86,10 @@ impl PythonEvents {
 pub(crate) struct EventIterator(Exclusive<IteratorState>);
 
 struct IteratorState {
-    /// `None` after the last event.
+    /// `None` after the last event, and after a failure.
     reader: Option<(EventScan, EventReader)>,
+    /// Raised by each further call, because an iterator that failed must not look complete.
+    failure: Option<CallFailure>,
     /// Columns that are not in the batches.
     extras: Vec<EventColumn>,
     interrupts: Interrupts,
@@ -111,6 +113,7 @@ impl EventIterator {
         let interrupts = Interrupts::default();
         Ok(Self(Exclusive::new(IteratorState {
             reader: Some(reader),
+            failure: None,
             extras,
             interrupts,
             plans,
@@ -124,6 +127,9 @@ impl EventIterator {
 impl IteratorState {
     /// Reads the next events. Returns `false` after the last one.
     fn read(&mut self, py: Python<'_>) -> Result<bool, CallFailure> {
+        if let Some(failure) = &self.failure {
+            return Err(failure.again());
+        }
         let Some((scan, reader)) = &mut self.reader else { return Ok(false) };
         let interrupts = &mut self.interrupts;
         let read = detached(py, || Ok(reader.read_some(scan, CHUNK, &mut || Ok(interrupts.poll()?))?));
@@ -132,6 +138,7 @@ impl IteratorState {
             Ok(Some(ReadBlock::Rows(rows))) => rows,
             found => {
                 self.reader = None;
+                self.failure = found.as_ref().err().map(CallFailure::again);
                 return found.map(|_| false);
             }
         };

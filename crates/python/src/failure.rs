@@ -48,6 +48,16 @@ impl CallFailure {
         Self { path: Some(path.into()), ..self }
     }
 
+    /// Returns the failure of later calls, which cannot go on. An exception from a signal handler is raised only once.
+    pub(crate) fn again(&self) -> Self {
+        if self.signal.is_some() {
+            return Self::new("an exception from a signal handler ended the iterator")
+                .help("iterate again from the beginning");
+        }
+        let Self { message, path, byte, help, .. } = self;
+        Self { message: message.clone(), path: path.clone(), byte: *byte, help: help.clone(), signal: None }
+    }
+
     /// Returns the text.
     pub(crate) fn message(&self) -> &str {
         &self.message

@@ -405,6 +405,112 @@ os._exit(0)
 """
 
 
+SHARED = """
+import sys, threading, time
+import ichnos, pyarrow
+trace = ichnos.open(sys.argv[1])
+rows, problems = [], []
+def read(stream):
+    while True:
+        try:
+            batch = stream.read_next_batch()
+        except StopIteration:
+            return
+        except pyarrow.ArrowException as error:
+            if "busy with another call" not in str(error):
+                problems.append(error)
+                return
+            time.sleep(0.001)
+            continue
+        rows.append(batch.num_rows)
+for number in range(6):
+    rows.clear()
+    how = dict(merge=False, threads=2) if number % 2 else {}
+    stream = pyarrow.RecordBatchReader.from_stream(trace.events(columns=["number"], **how))
+    workers = [threading.Thread(target=read, args=(stream,)) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert sum(rows) == 150_000, (number, sum(rows))
+assert not problems, problems
+print("whole")
+"""
+
+FAILED = """
+import signal, sys
+import ichnos, pyarrow
+class Tick(Exception):
+    pass
+def handle(*_):
+    raise Tick
+signal.signal(signal.SIGALRM, handle)
+trace = ichnos.open(sys.argv[1])
+for values in (trace.events(filter="number == -1"), trace.events(filter="number == -1", merge=False), trace.spans(filter="number == -1"), trace.losses):
+    iterator, is_over = iter(values), False
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        next(iterator, None)
+        # A fast machine has answered.
+        is_over = True
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except Tick:
+        for _ in range(0 if is_over else 2):
+            try:
+                next(iterator)
+                print("goes on")
+            except StopIteration:
+                print("looks complete")
+            except ichnos.Error as error:
+                assert "signal handler" in str(error), error
+    stream = pyarrow.RecordBatchReader.from_stream(values)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        while stream.read_next_batch().num_rows == 0:
+            pass
+    except StopIteration:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except Tick:
+        pass
+    except pyarrow.ArrowException as error:
+        try:
+            stream.read_next_batch()
+            print("stream goes on")
+        except StopIteration:
+            print("stream looks complete")
+        except pyarrow.ArrowException as again:
+            assert str(again) == str(error), again
+print("ok")
+"""
+
+FORKED = """
+import os, sys
+import ichnos, pyarrow
+stream = pyarrow.RecordBatchReader.from_stream(ichnos.open(sys.argv[1]).events(merge=False, threads=2))
+stream.read_next_batch()
+child = os.fork()
+if child == 0:
+    try:
+        stream.read_next_batch()
+        os._exit(1)
+    except pyarrow.ArrowException as error:
+        del stream
+        os._exit(7 if "forked process" in str(error) else 2)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def failures():
+    """Several threads that share a stream get each batch once, and what failed never looks complete."""
+    with tempfile.TemporaryDirectory() as directory:
+        # Two files, because a thread reads at least one.
+        for name in ("a", "b"):
+            lines(os.path.join(directory, name + ".jsonl"), [("a", {"number": number}) for number in range(75_000)])
+        for program, wanted in ((SHARED, b"whole"), (FAILED, b"ok"), (FORKED, b"7")):
+            done = subprocess.run([sys.executable, "-c", program, directory], capture_output=True, timeout=120, check=False)
+            assert done.stdout.strip() == wanted and done.returncode == 0, done
+
+
 def reentry():
     """A signal handler during a call, and a process that is forked during a call, cannot wait for it."""
     with tempfile.TemporaryDirectory() as directory:
@@ -441,7 +547,7 @@ def stubs():
         assert done.returncode == 0, done.stdout.decode()
 
 
-for test in (selection, classes, dates, event, errors, running, texts, parts, threads, interrupts, reentry, stubs):
+for test in (selection, classes, dates, event, errors, running, texts, parts, threads, interrupts, failures, reentry, stubs):
     began = time.time()
     test()
     print("behaviour.py: %s, %.1f s" % (test.__name__, time.time() - began), flush=True)
