@@ -128,6 +128,13 @@ def event():
     raises(lambda: row[7], "7", of=KeyError)
     only = next(iter(trace.events(columns=["stream"])))
     assert only.stream is not None
+    with tempfile.TemporaryDirectory() as directory:
+        # A field can be called as the column of `timestamps`.
+        path = os.path.join(directory, "time.jsonl")
+        lines(path, [("a", {"time": 7, "x": 1})])
+        assert next(iter(ichnos.open(path).events())).fields() == {"time": 7, "x": 1}
+        dated = next(iter(ichnos.open(path).events(timestamps="micros")))
+        assert "time" in dated and sorted(dated.fields().values()) == [1, 7], dict(dated)
 
 
 def errors():
