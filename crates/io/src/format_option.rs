@@ -252,12 +252,19 @@ impl FormatOptions {
     }
 }
 
+fn expected_name(known: &[String]) -> String {
+    match known {
+        [] => "the format has no options".to_owned(),
+        known => format!("expected one of {}", known.join(", ")),
+    }
+}
+
 /// Reason why a format-specific option cannot be set.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OptionError {
     /// The option is unknown.
-    #[error("unknown option `{name}`; expected one of {}", known.join(", "))]
+    #[error("unknown option `{name}`; {}", expected_name(known))]
     Name {
         /// Unknown name.
         name: String,

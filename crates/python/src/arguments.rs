@@ -150,29 +150,29 @@ impl Opening<'_, '_> {
     /// Returns the texts that open these paths.
     pub(crate) fn texts(self, at: &Bound<'_, PyAny>) -> PyResult<QueryTexts> {
         let mut texts = QueryTexts::new(paths(at, "paths")?);
-        texts.offsets = offsets(self.offset)?;
+        match self.offset.map(|offset| (offset, offset.cast::<PyMapping>())) {
+            None => {}
+            Some((_, Ok(by_path))) => texts.path_offsets = path_offsets(by_path)?,
+            Some((offset, Err(_))) => texts.offsets.push(clock_offset(offset)?),
+        }
         texts.maps = self.map.map(|map| paths(map, "map")).transpose()?.unwrap_or_default();
         texts.assume_correlated = self.assume_correlated;
         Ok(texts)
     }
 }
 
-/// Returns clock offsets: one for all paths, or one for each path.
-fn offsets(value: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<String>> {
-    let Some(value) = value else { return Ok(Vec::new()) };
-    let one = |value: &Bound<'_, PyAny>| duration(value, "offset", "nanoseconds or a text such as \"+5s\"");
-    let Ok(by_path) = value.cast::<PyMapping>() else {
-        return Ok(vec![one(value)?]);
+fn clock_offset(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    duration(value, "offset", "nanoseconds or a text such as \"+5s\"")
+}
+
+/// Returns the clock offset of each path.
+fn path_offsets(by_path: &Bound<'_, PyMapping>) -> PyResult<Vec<(PathBuf, String)>> {
+    let pair = |pair: Bound<'_, PyAny>| {
+        let (path, offset): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract()?;
+        let path: PathBuf = path.extract().map_err(|_| expected("offset", "a path as the key", &path))?;
+        Ok((path, clock_offset(&offset)?))
     };
-    by_path
-        .items()?
-        .iter()
-        .map(|pair| {
-            let (path, offset): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract()?;
-            let path: PathBuf = path.extract().map_err(|_| expected("offset", "a path as the key", &path))?;
-            Ok(format!("{}={}", path.display(), one(&offset)?))
-        })
-        .collect()
+    by_path.items()?.iter().map(pair).collect()
 }
 
 /// Writes nanoseconds as seconds from the origin, exactly.

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
-use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
+use arrow_array::RecordBatch;
+use arrow_schema::{Field, Schema, SchemaRef};
 
-use crate::failure::{CallFailure, caught};
+use crate::failure::CallFailure;
 
 /// Batches that are made when they are needed.
 pub(crate) trait BatchSource: Send {
@@ -46,11 +46,6 @@ impl Batches {
     pub(crate) fn start(&self) -> Result<Box<dyn BatchSource>, CallFailure> {
         (self.start)()
     }
-
-    /// Starts a stream for other programs.
-    pub(crate) fn stream(&self) -> Result<BatchStream, CallFailure> {
-        Ok(BatchStream { schema: without_nul(&self.schema), source: Some(self.start()?) })
-    }
 }
 
 struct KnownBatches {
@@ -65,42 +60,8 @@ impl BatchSource for KnownBatches {
     }
 }
 
-/// Stream of batches. It ends after an error.
-pub(crate) struct BatchStream {
-    schema: SchemaRef,
-    source: Option<Box<dyn BatchSource>>,
-}
-
-impl Iterator for BatchStream {
-    type Item = Result<RecordBatch, ArrowError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let source = self.source.as_mut()?;
-        let found = caught(|| source.next_batch());
-        let found = found.map_err(|failure| ArrowError::ComputeError(plain(failure.message())));
-        let found = found.and_then(|batch| match batch {
-            Some(batch) => {
-                let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-                let (schema, columns) = (Arc::clone(&self.schema), batch.columns().to_vec());
-                RecordBatch::try_new_with_options(schema, columns, &options).map(Some)
-            }
-            None => Ok(None),
-        });
-        if !matches!(found, Ok(Some(_))) {
-            self.source = None;
-        }
-        found.transpose()
-    }
-}
-
-impl RecordBatchReader for BatchStream {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
-}
-
 /// Texts of the C interface end at a NUL.
-fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }
 

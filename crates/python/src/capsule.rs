@@ -2,7 +2,6 @@
 
 use std::ffi::CStr;
 
-use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_schema::ffi::FFI_ArrowSchema;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -15,8 +14,8 @@ const SCHEMA: &CStr = c"arrow_schema";
 
 /// Starts a stream. It keeps no reference to Python, so that any thread can read and drop it.
 pub(crate) fn stream<'py>(py: Python<'py>, batches: &Batches) -> PyResult<Bound<'py, PyCapsule>> {
-    let stream = detached(py, || batches.stream())?;
-    PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(stream)), STREAM)
+    let source = detached(py, || batches.start())?;
+    PyCapsule::new_with_value(py, crate::stream::stream(without_nul(&batches.schema), source), STREAM)
 }
 
 /// Returns the schema.

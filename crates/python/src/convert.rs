@@ -54,6 +54,9 @@ pub(crate) fn convert<'py>(
         let message = "output: standard output cannot be written from Python: name a file";
         return Err(CallFailure::new(message).into());
     }
+    if output.as_os_str().is_empty() {
+        return Err(CallFailure::new("output: the path is empty").into());
+    }
     let shape = target(to, &output, dialect.as_deref()).ok_or_else(|| unknown_target(to, &output))?;
     let set = options.map(arguments::options).transpose()?.unwrap_or_default();
     let opening = Opening { offset, map, assume_correlated };
@@ -89,8 +92,12 @@ fn select(
 ) -> PyResult<TraceQuery> {
     let Ok(trace) = paths.cast::<PythonTrace>() else {
         let texts = selecting.add_to(&opening.texts(paths)?)?;
-        let running = if is_table(shape) { RunningParts::ThreadAndProcess } else { RunningParts::Nothing };
-        return Ok(abandonable(py, move || Ok(TraceQuery::open(texts, running)?))?);
+        return Ok(abandonable(py, move || {
+            // Other formats have no columns for the running thread.
+            let is_needed = is_table(shape) || texts.filters_running()?;
+            let running = if is_needed { RunningParts::ThreadAndProcess } else { RunningParts::Nothing };
+            Ok(TraceQuery::open(texts, running)?)
+        })?);
     };
     if !opening.is_plain() {
         let failure =
@@ -101,7 +108,6 @@ fn select(
     let texts = selecting.add_to(query.texts())?;
     Ok(abandonable(py, move || {
         let selected = query.select(texts)?;
-        // Other formats have no columns for the running thread.
         let plain =
             if is_table(shape) { None } else { selected.without_running(std::iter::empty::<&str>())? };
         Ok(plain.unwrap_or(selected))
@@ -115,6 +121,10 @@ fn set_option(
     values: &[OsString],
 ) -> Result<(), CallFailure> {
     let known = shape.writer.options();
+    if values.is_empty() {
+        let message = format!("options: `{}`: expected at least one value", shown(name));
+        return Err(CallFailure::new(message));
+    }
     let takes_several =
         known.iter().any(|option| option.name == name && matches!(option.kind, OptionKind::Texts));
     let joined;

@@ -7,7 +7,7 @@ use crate::row::RowPlace;
 use crate::text::shown;
 
 /// Columns of all events. They are properties, or of the place in the trace.
-const COMMON: [&str; 6] = ["ts", "event", "stream", "packet", "seq", "time"];
+const COMMON: [&str; 5] = ["ts", "event", "stream", "packet", "seq"];
 
 /// Event of a trace: a mapping from column names to values, which are decoded when they are asked for.
 ///
@@ -40,7 +40,8 @@ impl PythonEvent {
 
     /// Returns the fields as a dictionary, without the columns that all events have.
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.0.dict(py, |name| !COMMON.contains(&name))
+        let has_time = self.0.batch.names.has_time();
+        self.0.dict(py, |name| !COMMON.contains(&name) && (name != "time" || !has_time))
     }
 
     fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {

@@ -86,8 +86,12 @@ impl PythonEvents {
 pub(crate) struct EventIterator(Exclusive<IteratorState>);
 
 struct IteratorState {
-    /// `None` after the last event.
+    /// `None` after the last event, and after a failure.
     reader: Option<(EventScan, EventReader)>,
+    /// Raised by each further call, because an iterator that failed must not look complete.
+    failure: Option<CallFailure>,
+    /// `true` with the column `time`, which is no field.
+    has_time: bool,
     /// Columns that are not in the batches.
     extras: Vec<EventColumn>,
     interrupts: Interrupts,
@@ -111,6 +115,8 @@ impl EventIterator {
         let interrupts = Interrupts::default();
         Ok(Self(Exclusive::new(IteratorState {
             reader: Some(reader),
+            failure: None,
+            has_time: events.options.timestamps.is_some(),
             extras,
             interrupts,
             plans,
@@ -124,14 +130,18 @@ impl EventIterator {
 impl IteratorState {
     /// Reads the next events. Returns `false` after the last one.
     fn read(&mut self, py: Python<'_>) -> Result<bool, CallFailure> {
+        if let Some(failure) = &self.failure {
+            return Err(failure.again());
+        }
         let Some((scan, reader)) = &mut self.reader else { return Ok(false) };
-        let interrupts = &mut self.interrupts;
+        let (interrupts, has_time) = (&mut self.interrupts, self.has_time);
         let read = detached(py, || Ok(reader.read_some(scan, CHUNK, &mut || Ok(interrupts.poll()?))?));
         (self.next, _) = (0, (self.places.clear(), self.batches.clear()));
         let rows = match read {
             Ok(Some(ReadBlock::Rows(rows))) => rows,
             found => {
                 self.reader = None;
+                self.failure = found.as_ref().err().map(CallFailure::again);
                 return found.map(|_| false);
             }
         };
@@ -147,7 +157,7 @@ impl IteratorState {
             }
             let plan = &part.batch.plan;
             let batch = with_texts(part, &rows, &self.extras).unwrap_or_else(|| part.batch.batch.clone());
-            let make = || (Arc::clone(plan), Arc::new(names(&batch, part, scan)));
+            let make = || (Arc::clone(plan), Arc::new(names(&batch, part, scan, has_time)));
             let known = self.plans.entry(Arc::as_ptr(plan).addr()).or_insert_with(make);
             let names = Arc::clone(&known.1);
             self.batches.push(Arc::new(NamedBatch { names, batch }));
@@ -157,10 +167,10 @@ impl IteratorState {
 }
 
 /// Returns the names of the columns: those of the class, and of the table, which can differ in case.
-fn names(batch: &RecordBatch, part: &BlockPart, scan: &EventScan) -> ColumnNames {
+fn names(batch: &RecordBatch, part: &BlockPart, scan: &EventScan, has_time: bool) -> ColumnNames {
     let of_table = scan.columns().iter().zip(part.columns.iter());
     let known = of_table.filter_map(|(column, at)| Some((column.as_ref()?.name().to_owned(), (*at)?)));
-    ColumnNames::new(&batch.schema()).with_names(known)
+    ColumnNames::new(&batch.schema()).with_names(known).with_time(has_time)
 }
 
 /// Returns the columns to read: also those that the properties of an event need. Names of classes are a column.

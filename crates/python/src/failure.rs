@@ -9,7 +9,7 @@ use ichnos::query::QueryError;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
-use crate::text::lines;
+use crate::text::{line, lines};
 
 pyo3::create_exception!(
     ichnos,
@@ -48,6 +48,16 @@ impl CallFailure {
         Self { path: Some(path.into()), ..self }
     }
 
+    /// Returns the failure of later calls, which cannot go on. An exception from a signal handler is raised only once.
+    pub(crate) fn again(&self) -> Self {
+        if self.signal.is_some() {
+            return Self::new("an exception from a signal handler ended the iterator")
+                .help("iterate again from the beginning");
+        }
+        let Self { message, path, byte, help, .. } = self;
+        Self { message: message.clone(), path: path.clone(), byte: *byte, help: help.clone(), signal: None }
+    }
+
     /// Returns the text.
     pub(crate) fn message(&self) -> &str {
         &self.message
@@ -57,7 +67,8 @@ impl CallFailure {
 impl From<QueryError> for CallFailure {
     fn from(error: QueryError) -> Self {
         let QueryError { message, details, help, path, byte, .. } = error;
-        let message = details.iter().fold(message, |message, detail| format!("{message}\n{detail}"));
+        let add = |message, detail: &String| format!("{message}\n{}", line(detail));
+        let message = details.iter().fold(message, add);
         Self { help, path, byte, ..Self::new(message) }
     }
 }
@@ -110,7 +121,7 @@ impl From<CallFailure> for PyErr {
             if let Some(signal) = failure.signal {
                 return *signal;
             }
-            let help = failure.help.as_deref().map(lines);
+            let help = failure.help.as_deref().map(line);
             let message = lines(&failure.message);
             let error = Error::new_err(match &help {
                 Some(help) => format!("{message}\nhelp: {help}"),

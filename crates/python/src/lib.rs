@@ -30,6 +30,7 @@ mod row;
 mod row_tables;
 mod stats;
 mod stoppable;
+mod stream;
 mod table;
 mod text;
 mod threaded_batches;

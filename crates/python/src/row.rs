@@ -27,6 +27,7 @@ pub(crate) struct ColumnNames {
     /// `true` for columns of signed integers in bytes, `false` for those of unsigned ones.
     integers: HashMap<usize, bool>,
     texts: OnceLock<Vec<Py<PyString>>>,
+    has_time: bool,
 }
 
 impl ColumnNames {
@@ -39,7 +40,18 @@ impl ColumnNames {
             indexes: fields().map(|(at, field)| (field.name().clone(), at)).collect(),
             integers: fields().filter_map(integer).collect(),
             texts: OnceLock::new(),
+            has_time: false,
         }
+    }
+
+    /// Says whether the column `time` is the time of the event. It is a field otherwise.
+    pub(crate) fn with_time(self, has_time: bool) -> Self {
+        Self { has_time, ..self }
+    }
+
+    /// Returns `true` if the column `time` is the time of the event.
+    pub(crate) fn has_time(&self) -> bool {
+        self.has_time
     }
 
     /// Adds further names of columns, unless other columns have them.

@@ -7,12 +7,13 @@ use ichnos::query::TraceQuery;
 use ichnos::query::suggestions::did_you_mean;
 use ichnos::table::arrow_schema::DataType;
 use ichnos::table::{PROPERTIES, RecordRows, RowCell, TableOptions};
-use ichnos::tables::{EventColumn, all_columns};
+use ichnos::tables::{EventColumn, FoundClasses};
 use ichnos::{Pass, PassOptions, StatsOutput, StatsResult};
 use pyo3::prelude::*;
 
 use crate::batches::Batches;
 use crate::failure::{CallFailure, detached};
+use crate::interrupts::Interrupts;
 use crate::stoppable::stoppable;
 use crate::table::PythonTable;
 use crate::text::shown;
@@ -124,7 +125,10 @@ fn check_fields(
         return Ok(());
     }
     // Classes without events can have it. Properties and names of enumeration values are columns, but no fields.
-    let columns = detached(py, || Ok(all_columns(query, &TableOptions::default())?))?;
+    let (classes, options) = (FoundClasses::default(), TableOptions::default());
+    let columns = detached(py, || {
+        Interrupts::default().during(|goes_on| classes.columns(query, query, &options, goes_on))
+    })?;
     let is_field = |name: &&str| !PROPERTIES.contains(name) && !name.ends_with(".label");
     let names = || columns.iter().map(EventColumn::name).filter(is_field);
     let ends = |long: &str, end: &str| long.strip_suffix(end).is_some_and(|rest| rest.ends_with('.'));

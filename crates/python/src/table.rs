@@ -117,8 +117,10 @@ pub(crate) struct RowIterator(Exclusive<RowsState>);
 
 struct RowsState {
     names: Arc<ColumnNames>,
-    /// `None` after the last batch.
+    /// `None` after the last batch, and after a failure.
     source: Option<Box<dyn BatchSource>>,
+    /// Raised by each further call, because an iterator that failed must not look complete.
+    failure: Option<CallFailure>,
     batches: VecDeque<Arc<NamedBatch>>,
     row: usize,
 }
@@ -127,7 +129,8 @@ impl RowIterator {
     pub(crate) fn new(py: Python<'_>, batches: &Batches) -> PyResult<Self> {
         let source = detached(py, || batches.start())?;
         let names = Arc::new(ColumnNames::new(&batches.schema));
-        Ok(Self(Exclusive::new(RowsState { names, source: Some(source), batches: VecDeque::new(), row: 0 })))
+        let (source, failure, batches) = (Some(source), None, VecDeque::new());
+        Ok(Self(Exclusive::new(RowsState { names, source, failure, batches, row: 0 })))
     }
 
     fn next_place(&self, py: Python<'_>) -> PyResult<Option<RowPlace>> {
@@ -143,6 +146,9 @@ impl RowIterator {
                 state.row = 0;
             }
             let state = &mut *state;
+            if let Some(failure) = &state.failure {
+                return Err(failure.again().into());
+            }
             let Some(source) = &mut state.source else { return Ok(None) };
             match detached(py, || source.next_batch()) {
                 Ok(Some(batch)) => {
@@ -151,6 +157,7 @@ impl RowIterator {
                 }
                 found => {
                     state.source = None;
+                    state.failure = found.as_ref().err().map(CallFailure::again);
                     return Ok(found.map(|_| None)?);
                 }
             }

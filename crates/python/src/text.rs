@@ -26,6 +26,11 @@ pub(crate) fn lines(message: &str) -> String {
     message.chars().flat_map(escape).collect()
 }
 
+/// Escapes the characters of a line. Names in it can have line breaks.
+pub(crate) fn line(text: &str) -> String {
+    text.chars().flat_map(safe).collect()
+}
+
 /// Escapes control and invisible characters, and those that change the direction of a text.
 fn safe(character: char) -> Vec<char> {
     let changes = matches!(

@@ -1,5 +1,6 @@
 //! Batches of events that several threads make.
 
+use std::mem::ManuallyDrop;
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
@@ -22,7 +23,8 @@ const ROOM: usize = 2;
 
 /// Batches in the order of the data streams. Dropping it ends the threads.
 pub(crate) struct ThreadedBatches {
-    batches: Receiver<Result<RecordBatch, CallFailure>>,
+    /// `None` follows the last batch: threads that end without it have failed.
+    batches: ManuallyDrop<Receiver<Result<Option<RecordBatch>, CallFailure>>>,
     is_over: Arc<AtomicBool>,
     interrupts: Interrupts,
     /// Process of the threads.
@@ -43,38 +45,59 @@ impl ThreadedBatches {
         let (sender, batches) = mpsc::sync_channel(1);
         let is_over = Arc::new(AtomicBool::new(false));
         let shared = SharedScan { scan, schema, readers: Mutex::default(), is_over: Arc::clone(&is_over) };
-        let run = move || shared.run(threads, &sender);
+        let run = move || {
+            let end = caught(|| shared.run(threads, &sender)).map(|()| None);
+            let _ = sender.send(end);
+        };
         thread::Builder::new()
             .spawn(run)
             .map_err(|error| CallFailure::new(format!("a thread cannot be started: {error}")))?;
-        Ok(Self { batches, is_over, interrupts: Interrupts::default(), process: process::id() })
+        let (batches, interrupts) = (ManuallyDrop::new(batches), Interrupts::default());
+        Ok(Self { batches, is_over, interrupts, process: process::id() })
+    }
+
+    /// Returns `true` in a process that was forked after the start. The threads are not there, and one of them can have
+    /// locked the channel for ever.
+    fn is_forked(&self) -> bool {
+        self.process != process::id()
     }
 }
 
 impl Drop for ThreadedBatches {
+    #[allow(unsafe_code)]
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
+        if !self.is_forked() {
+            // SAFETY: the channel is dropped only here, and not used afterwards.
+            unsafe { ManuallyDrop::drop(&mut self.batches) };
+        }
     }
 }
 
 impl BatchSource for ThreadedBatches {
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, CallFailure> {
         loop {
+            if self.is_forked() {
+                return Err(CallFailure::new("a stream cannot be read in a forked process"));
+            }
             self.interrupts.look()?;
             match self.batches.recv_timeout(INTERVAL) {
-                Ok(found) => return found.map(Some),
-                Err(RecvTimeoutError::Timeout) if self.process == process::id() => {}
-                Err(RecvTimeoutError::Timeout) => {
-                    return Err(CallFailure::new("a stream cannot be read in a forked process"));
+                Ok(found) => return found,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(CallFailure::new("internal error: a thread ended"));
                 }
-                Err(RecvTimeoutError::Disconnected) => return Ok(None),
             }
         }
     }
 }
 
 impl SharedScan {
-    fn run(&self, threads: usize, sender: &SyncSender<Result<RecordBatch, CallFailure>>) {
+    fn run(
+        &self,
+        threads: usize,
+        sender: &SyncSender<Result<Option<RecordBatch>, CallFailure>>,
+    ) -> Result<(), CallFailure> {
         let make = |part: usize, batches: &ChunkSender<Result<RecordBatch, CallFailure>>| {
             if let Err(failure) = caught(|| self.read(part, batches)) {
                 batches.send(Err(failure));
@@ -85,12 +108,10 @@ impl SharedScan {
             // Nothing follows an error.
             batches.all(|batch| {
                 let is_batch = batch.is_ok();
-                sender.send(batch).is_ok() && is_batch
+                sender.send(batch.map(Some)).is_ok() && is_batch
             })
         });
-        if let Err(error) = ran {
-            let _ = sender.send(Err(CallFailure::new(format!("a thread cannot be started: {error}"))));
-        }
+        ran.map_err(|error| CallFailure::new(format!("a thread cannot be started: {error}")))
     }
 
     /// Reads a part of the events.

@@ -55,7 +55,9 @@ pub(crate) fn open(
 impl PythonTrace {
     fn select(&self, py: Python<'_>, selecting: Selecting<'_, '_>) -> PyResult<Arc<TraceQuery>> {
         let texts = selecting.add_to(self.query.texts())?;
-        Ok(detached(py, || Ok(Arc::new(self.query.select(texts)?)))?)
+        let query = Arc::clone(&self.query);
+        // A time from the end of the trace can need all its data.
+        Ok(abandonable(py, move || Ok(Arc::new(query.select(texts)?)))?)
     }
 
     /// Returns the columns of selected events.

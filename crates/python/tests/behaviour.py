@@ -18,7 +18,7 @@ import polars
 import pyarrow
 
 import ichnos
-from support import FXT, LTTNG, examples, raises, run
+from support import FXT, LTTNG, examples, raises, recorded, run
 
 
 def lines(path, events):
@@ -44,6 +44,14 @@ def selection():
     shifted = ichnos.open(LTTNG, offset="+1s")
     assert [event.ts for event in shifted.events()] == [ts + 10**9 for ts in times]
     assert [event.ts for event in ichnos.open(LTTNG, offset={LTTNG: 10**9}).events()] == [ts + 10**9 for ts in times]
+    with tempfile.TemporaryDirectory() as directory:
+        # A path is no pattern.
+        named, other, open_bracket = (os.path.join(directory, name) for name in ("a[1].jsonl", "a1.jsonl", "b[1.jsonl"))
+        for path in (named, other, open_bracket):
+            lines(path, [("a", {})])
+        moved = ichnos.open([named, other, open_bracket], offset={named: 1000, pathlib.Path(open_bracket): 5})
+        assert sorted((event.ts, event["trace"]) for event in moved.events(columns=["trace"])) == [(0, other), (5, open_bracket), (1000, named)]
+        raises(lambda: ichnos.open([other], offset={named: 1}), "no path matches")
     assert pyarrow.table(trace.events(columns=[])).num_rows == len(times)
     both = ichnos.open([LTTNG, FXT], assume_correlated=True)
     assert len(both.paths) == 2 and {row["trace"] for row in both.info} == set(both.paths)
@@ -120,6 +128,13 @@ def event():
     raises(lambda: row[7], "7", of=KeyError)
     only = next(iter(trace.events(columns=["stream"])))
     assert only.stream is not None
+    with tempfile.TemporaryDirectory() as directory:
+        # A field can be called as the column of `timestamps`.
+        path = os.path.join(directory, "time.jsonl")
+        lines(path, [("a", {"time": 7, "x": 1})])
+        assert next(iter(ichnos.open(path).events())).fields() == {"time": 7, "x": 1}
+        dated = next(iter(ichnos.open(path).events(timestamps="micros")))
+        assert "time" in dated and sorted(dated.fields().values()) == [1, 7], dict(dated)
 
 
 def errors():
@@ -172,6 +187,9 @@ def errors():
         raises(lambda: ichnos.convert(FXT, FXT, to="fxt", force=True), "input")
         raises(lambda: ichnos.convert(FXT, os.path.join(directory, "p"), to="parquet", options={"timestamps": "hours"}), "options")
         raises(lambda: ichnos.convert(FXT, "-", to="jsonl"), "output: standard output")
+        raises(lambda: ichnos.convert(FXT, "", to="jsonl"), "output: the path is empty")
+        raises(lambda: ichnos.convert(FXT, os.path.join(directory, "p"), to="parquet", options={"fields": []}), "`fields`: expected at least one value")
+        raises(lambda: ichnos.convert(FXT, output, options={"nosuch": 1}, force=True), "nosuch`; the format has no options")
         raises(lambda: ichnos.convert(FXT, output, to="ctf", dialect="ctf7", force=True), "dialect: unknown", "ctf1.8")
         raises(lambda: ichnos.convert(FXT, output, to="jsonl", options=[1], force=True), "options: expected a mapping", of=TypeError)
         raises(lambda: ichnos.convert(FXT, output, to="jsonl", options={"a": None}, force=True), "options: expected a text, a number", of=TypeError)
@@ -199,6 +217,25 @@ def errors():
         assert polars.scan_parquet(dataset + "/event=*/*.parquet", missing_columns="insert", extra_columns="ignore").collect().height == sum(1 for _ in ichnos.open(LTTNG).events())
 
 
+def running():
+    """A filter can name the running thread, also if the output has no columns for it."""
+    trace = recorded and os.path.join(recorded, "ctf/real/tracecompass/bug446190")
+    if not trace or not os.path.isdir(trace):
+        print("skipped: running threads (there are no recorded traces)")
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        output = os.path.join(directory, "out.jsonl")
+        opened = ichnos.open(trace)
+        for filter in ('comm == "swapper/0"', "pid == 0", "thread == 0", 'event == "sched_switch"'):
+            wanted = sum(1 for _ in opened.events(filter=filter, columns=[]))
+            contents = []
+            for source in (trace, opened):
+                assert ichnos.convert(source, output, filter=filter, force=True)["events"] == wanted > 0, filter
+                with open(output, "rb") as file:
+                    contents.append(file.read())
+            assert contents[0] == contents[1], filter
+
+
 def texts():
     """No text of a trace reaches a terminal or a notebook as it is."""
     hostile = "\x1b[31m<b>&\u202e'\"\0"
@@ -217,6 +254,10 @@ def texts():
         error = raises(lambda: trace.events(columns=[hostile[:-1]]), "\nhelp: did you mean")
         for text in (str(error).replace("\n", ""), error.help):
             assert not any(ord(c) < 32 or c in "\x7f\u202e" for c in text), repr(text)
+        broken = os.path.join(directory, "broken.jsonl")
+        lines(broken, [("a", {"field\nhelp: run this": 1})])
+        error = raises(lambda: ichnos.open(broken).events(columns=["field help: run this"]), "did you mean `field\\u{a}help")
+        assert "\n" not in error.help, error.help
         first = next(iter(events))
         assert first.name == hostile and first[hostile] == hostile
         # The C interface cannot express a NUL in a name.
@@ -281,6 +322,11 @@ ENDLESS = """
 import os, signal, sys, threading, time
 import ichnos, pyarrow
 trace = ichnos.open(sys.argv[1])
+def raises(call):
+    try:
+        call()
+    except ichnos.Error:
+        pass
 def interrupt():
     # The work below must have begun.
     time.sleep(0.05)
@@ -308,6 +354,8 @@ WORK = {
     "losses": "list(trace.losses)",
     "tasks": "list(trace.tasks())",
     "schema": "trace.schema",
+    "times from the end": "trace.events(begin='-1ns')",
+    "unknown key": "raises(lambda: trace.stats('nofield'))",
     "opening": "ichnos.open(sys.argv[1])",
     "conversion": "ichnos.convert(sys.argv[1], sys.argv[1] + '.jsonl', force=True)",
 }
@@ -364,6 +412,112 @@ os._exit(0)
 """
 
 
+SHARED = """
+import sys, threading, time
+import ichnos, pyarrow
+trace = ichnos.open(sys.argv[1])
+rows, problems = [], []
+def read(stream):
+    while True:
+        try:
+            batch = stream.read_next_batch()
+        except StopIteration:
+            return
+        except pyarrow.ArrowException as error:
+            if "busy with another call" not in str(error):
+                problems.append(error)
+                return
+            time.sleep(0.001)
+            continue
+        rows.append(batch.num_rows)
+for number in range(6):
+    rows.clear()
+    how = dict(merge=False, threads=2) if number % 2 else {}
+    stream = pyarrow.RecordBatchReader.from_stream(trace.events(columns=["number"], **how))
+    workers = [threading.Thread(target=read, args=(stream,)) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert sum(rows) == 150_000, (number, sum(rows))
+assert not problems, problems
+print("whole")
+"""
+
+FAILED = """
+import signal, sys
+import ichnos, pyarrow
+class Tick(Exception):
+    pass
+def handle(*_):
+    raise Tick
+signal.signal(signal.SIGALRM, handle)
+trace = ichnos.open(sys.argv[1])
+for values in (trace.events(filter="number == -1"), trace.events(filter="number == -1", merge=False), trace.spans(filter="number == -1"), trace.losses):
+    iterator, is_over = iter(values), False
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        next(iterator, None)
+        # A fast machine has answered.
+        is_over = True
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except Tick:
+        for _ in range(0 if is_over else 2):
+            try:
+                next(iterator)
+                print("goes on")
+            except StopIteration:
+                print("looks complete")
+            except ichnos.Error as error:
+                assert "signal handler" in str(error), error
+    stream = pyarrow.RecordBatchReader.from_stream(values)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        while stream.read_next_batch().num_rows == 0:
+            pass
+    except StopIteration:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except Tick:
+        pass
+    except pyarrow.ArrowException as error:
+        try:
+            stream.read_next_batch()
+            print("stream goes on")
+        except StopIteration:
+            print("stream looks complete")
+        except pyarrow.ArrowException as again:
+            assert str(again) == str(error), again
+print("ok")
+"""
+
+FORKED = """
+import os, sys
+import ichnos, pyarrow
+stream = pyarrow.RecordBatchReader.from_stream(ichnos.open(sys.argv[1]).events(merge=False, threads=2))
+stream.read_next_batch()
+child = os.fork()
+if child == 0:
+    try:
+        stream.read_next_batch()
+        os._exit(1)
+    except pyarrow.ArrowException as error:
+        del stream
+        os._exit(7 if "forked process" in str(error) else 2)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def failures():
+    """Several threads that share a stream get each batch once, and what failed never looks complete."""
+    with tempfile.TemporaryDirectory() as directory:
+        # Two files, because a thread reads at least one.
+        for name in ("a", "b"):
+            lines(os.path.join(directory, name + ".jsonl"), [("a", {"number": number}) for number in range(75_000)])
+        for program, wanted in ((SHARED, b"whole"), (FAILED, b"ok"), (FORKED, b"7")):
+            done = subprocess.run([sys.executable, "-c", program, directory], capture_output=True, timeout=120, check=False)
+            assert done.stdout.strip() == wanted and done.returncode == 0, done
+
+
 def reentry():
     """A signal handler during a call, and a process that is forked during a call, cannot wait for it."""
     with tempfile.TemporaryDirectory() as directory:
@@ -400,7 +554,7 @@ def stubs():
         assert done.returncode == 0, done.stdout.decode()
 
 
-for test in (selection, classes, dates, event, errors, texts, parts, threads, interrupts, reentry, stubs):
+for test in (selection, classes, dates, event, errors, running, texts, parts, threads, interrupts, failures, reentry, stubs):
     began = time.time()
     test()
     print("behaviour.py: %s, %.1f s" % (test.__name__, time.time() - began), flush=True)

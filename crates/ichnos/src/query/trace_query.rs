@@ -35,8 +35,11 @@ pub struct QueryTexts {
     pub begin: Option<String>,
     /// Last selected time.
     pub end: Option<String>,
-    /// Clock offsets: `TIME` for all clocks, or `PATH=TIME` for those at a path, which can be a pattern.
+    /// Clock offsets: `TIME` for all clocks, or `PATH=TIME` for those at a path, which can be a pattern if no path is
+    /// spelled so.
     pub offsets: Vec<String>,
+    /// Clock offsets of the clocks at a path, which is no pattern, with a `TIME`.
+    pub path_offsets: Vec<(PathBuf, String)>,
     /// Files of event maps.
     pub maps: Vec<PathBuf>,
     /// Put clocks that nothing relates on one timeline.
@@ -95,6 +98,15 @@ impl QueryTexts {
         Self { events: Vec::new(), filter: None, begin: None, end: None, ..self }
     }
 
+    /// Returns `true` if the filter names a part of the thread that a processor runs.
+    ///
+    /// # Errors
+    /// If the filter is invalid.
+    pub fn filters_running(&self) -> Result<bool, QueryError> {
+        let expression = self.expression()?;
+        Ok(expression.is_some_and(|expression| RUNNING.iter().any(|name| expression.mentions(name))))
+    }
+
     fn expression(&self) -> Result<Option<Expression>, QueryError> {
         let parsed = self.filter.as_deref().map(Expression::parse).transpose();
         parsed.map_err(|error| QueryError::of_filter(&error, "filter"))
@@ -114,41 +126,88 @@ impl QueryTexts {
         for text in &self.offsets {
             self.add_offset(text, &mut options)?;
         }
+        for (path, time) in &self.path_offsets {
+            let offset = clock_offset_from(time).map_err(offset_error)?;
+            let mut found = exact_offsets(path, offset, self.all_paths());
+            if found.is_empty() {
+                found.extend(inner_offset(path, offset, self.all_paths()));
+            }
+            if found.is_empty() {
+                return Err(no_path(&path.display().to_string()));
+            }
+            options.clock_offsets.extend(found);
+        }
         Ok(crate::open(&self.paths, &options)?)
     }
 
     fn add_offset(&self, text: &str, options: &mut OpenOptions) -> Result<(), QueryError> {
-        let failure = |what: String| QueryError::new(format!("clock offset: {what}"));
         let Some((path, time)) = text.rsplit_once('=') else {
-            let offset = clock_offset_from(text).map_err(failure)?;
+            let offset = clock_offset_from(text).map_err(offset_error)?;
             options.clock_offsets.extend(self.paths.iter().map(|path| offset.for_path(path)));
             return Ok(());
         };
-        let pattern =
-            Glob::new(path).map_err(|error| failure(format!("invalid pattern `{path}`: {error}")))?;
-        let offset = clock_offset_from(time).map_err(failure)?;
-        let found = path_offsets(&pattern, offset, self.paths.iter().map(PathBuf::as_path));
+        let offset = clock_offset_from(time).map_err(offset_error)?;
+        let mut found = exact_offsets(Path::new(path), offset, self.all_paths());
         if found.is_empty() {
-            return Err(failure(format!("no path matches `{path}`")).at(path, None));
+            let pattern = Glob::new(path)
+                .map_err(|error| offset_error(format!("invalid pattern `{path}`: {error}")))?;
+            found = path_offsets(&pattern, offset, self.all_paths());
+        }
+        if found.is_empty() {
+            return Err(no_path(path));
         }
         options.clock_offsets.extend(found);
         Ok(())
     }
+
+    fn all_paths(&self) -> impl Iterator<Item = &Path> + Clone {
+        self.paths.iter().map(PathBuf::as_path)
+    }
 }
 
-/// Returns the clock offset of each path that a pattern matches. Without a match, the pattern itself, if it is inside one
-/// of the paths. Empty if it matches nothing.
+fn offset_error(what: String) -> QueryError {
+    QueryError::new(format!("clock offset: {what}"))
+}
+
+fn no_path(path: &str) -> QueryError {
+    offset_error(format!("no path matches `{path}`")).at(path, None)
+}
+
+/// Returns the clock offset of each path that is spelled so.
+fn exact_offsets<'p>(
+    named: &Path,
+    offset: Offset,
+    paths: impl Iterator<Item = &'p Path>,
+) -> Vec<ClockOffset> {
+    paths.filter(|path| *path == named).map(|path| offset.for_path(path)).collect()
+}
+
+/// Returns the clock offset of a path inside one of the others.
+fn inner_offset<'p>(
+    inner: &Path,
+    offset: Offset,
+    mut paths: impl Iterator<Item = &'p Path>,
+) -> Option<ClockOffset> {
+    paths.any(|path| inner.starts_with(path)).then(|| offset.for_path(inner))
+}
+
+/// Returns the clock offset of each path that is spelled so. Without one, of each path that the pattern matches. Without a
+/// match, of the pattern itself, if it is inside one of the paths. Empty if it matches nothing.
 pub fn path_offsets<'p>(
     pattern: &Glob,
     offset: Offset,
     paths: impl Iterator<Item = &'p Path> + Clone,
 ) -> Vec<ClockOffset> {
-    let glob = pattern.compile_matcher();
-    let named = paths.clone().filter(|path| glob.is_match(path) || path.as_os_str() == pattern.glob());
-    let mut found: Vec<ClockOffset> = named.map(|path| offset.for_path(path)).collect();
-    let inner = Path::new(pattern.glob());
-    if found.is_empty() && paths.into_iter().any(|path| inner.starts_with(path)) {
-        found.push(offset.for_path(inner));
+    let named = Path::new(pattern.glob());
+    // A name with brackets must not move the clocks of other paths.
+    let mut found = exact_offsets(named, offset, paths.clone());
+    if found.is_empty() {
+        let glob = pattern.compile_matcher();
+        let matched = paths.clone().filter(|path| glob.is_match(path));
+        found.extend(matched.map(|path| offset.for_path(path)));
+    }
+    if found.is_empty() {
+        found.extend(inner_offset(named, offset, paths));
     }
     found
 }
@@ -255,8 +314,7 @@ impl TraceQuery {
         if !classes.any(running_thread::is_in) || columns.any(is_needed) {
             return Ok(None);
         }
-        let expression = self.texts.expression()?;
-        if expression.is_some_and(|expression| RUNNING.iter().any(|name| expression.mentions(name))) {
+        if self.texts.filters_running()? {
             return Ok(None);
         }
         Self::open(self.texts.clone(), RunningParts::Nothing).map(Some)

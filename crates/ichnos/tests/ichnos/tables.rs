@@ -129,6 +129,35 @@ fn events_are_selected_and_moved() {
     assert_eq!(times(texts)[0], all[0] - 1);
 }
 
+/// A pattern that is the name of a path means only that path.
+#[test]
+fn an_offset_by_path_is_exact_first() {
+    let directory = tempfile::tempdir().unwrap();
+    let paths = ["a[1].jsonl", "a1.jsonl", "b[1.jsonl"].map(|name| directory.path().join(name));
+    for path in &paths {
+        std::fs::write(path, "{\"ts\":5,\"name\":\"n\"}\n").unwrap();
+    }
+    let moved = |change: &dyn Fn(&mut QueryTexts)| {
+        let mut texts = QueryTexts::new(paths.clone());
+        change(&mut texts);
+        let mut times = times(texts);
+        times.sort_unstable();
+        times
+    };
+    let text = |path: &PathBuf, time: &str| format!("{}={time}", path.display());
+    let [named, _, bracket] = &paths;
+    assert_eq!(
+        moved(&|texts| texts.offsets = vec![text(named, "1us"), text(bracket, "2us")]),
+        [5, 1005, 2005]
+    );
+    assert_eq!(moved(&|texts| texts.path_offsets = vec![(named.clone(), "1us".to_owned())]), [5, 5, 1005]);
+    let pattern = directory.path().join("a?.jsonl");
+    assert_eq!(moved(&|texts| texts.offsets = vec![text(&pattern, "1us")]), [5, 5, 1005]);
+    let mut texts = QueryTexts::new(paths.clone());
+    texts.path_offsets = vec![(pattern, "1us".to_owned())];
+    assert!(error(texts).starts_with("clock offset: no path matches `"));
+}
+
 #[test]
 fn a_scan_by_time_is_sorted_and_can_be_ended() {
     let query = Arc::new(TraceQuery::open(lttng(), RunningParts::Nothing).unwrap());
