@@ -73,6 +73,12 @@ fn duckdb_gets_the_statements_and_the_query() {
         "{}",
         run.out
     );
+    let run = sql(&directory, Some(&extension), &["a", "--x=1\nFROM info"]).expect(0, &[]);
+    assert!(run.out.ends_with("<-c>\n< --x=1\nFROM info>\n"), "{}", run.out);
+    // An option remains one: wrong, or with a value of several lines.
+    sql(&directory, Some(&extension), &["a", "--fliter a == 1"]).expect(2, &["unexpected argument"]);
+    let run = sql(&directory, Some(&extension), &["a", "FROM spans", "--filter=f\n== 1"]).expect(0, &[]);
+    run.prints(&["trace_spans(['a'], filter := 'f\n== 1');"]);
     let selecting =
         ["a", "FROM spans", "--event", "x*", "--event=y", "--filter=f == 'z'", "--begin=-1s", "--map=m"];
     let opening = ["--offset=a=+1s", "--assume-correlated", "--dry-run"];
