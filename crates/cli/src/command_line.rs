@@ -23,7 +23,7 @@ use crate::output::{self, safe};
 /// For errors that clap does not find: options from other programs, and options that do not apply.
 pub(crate) fn parse() -> Result<LowArgs, Failure> {
     let mut command = LowArgs::command();
-    let words: Vec<OsString> = mark_queries(std::env::args_os().collect());
+    let words: Vec<OsString> = mark_queries(std::env::args_os().collect(), &command);
     let topic = match words.get(1..) {
         Some([help, topic]) if help == "help" => match topic.to_str() {
             Some("limits") => Some(limits::help()),
@@ -61,22 +61,40 @@ pub(crate) fn parse() -> Result<LowArgs, Failure> {
 }
 
 /// Puts a space before an SQL query that begins with a comment, because it is no option.
-fn mark_queries(mut words: Vec<OsString>) -> Vec<OsString> {
-    let is_query = |word: &OsString| {
-        let name = word.to_str().and_then(|word| word.strip_prefix("--")?.split('=').next());
-        name.is_some_and(|name| name.contains(char::is_whitespace))
-    };
-    let arguments = words.iter_mut().skip_while(|word| **word != "sql");
-    for query in arguments.filter(|word| is_query(word)) {
-        *query = [OsStr::new(" "), query.as_os_str()].into_iter().collect();
+fn mark_queries(mut words: Vec<OsString>, command: &clap::Command) -> Vec<OsString> {
+    let (before, arguments) = split_at_verb(&mut words);
+    if before.last().is_some_and(|verb| verb == "sql") {
+        for query in arguments.iter_mut().filter(|word| is_commented_query(word, command)) {
+            *query = [OsStr::new(" "), query.as_os_str()].into_iter().collect();
+        }
     }
     words
 }
 
+/// Returns `true` for a comment of several words or lines. Values of options can have several lines, too.
+fn is_commented_query(word: &OsStr, command: &clap::Command) -> bool {
+    let Some(comment) = word.to_str().and_then(|word| word.strip_prefix("--")) else { return false };
+    let is_option = || {
+        let name = comment.split('=').next();
+        let sql = <args::SqlArgs as clap::Args>::augment_args(clap::Command::new("sql"));
+        let mut options = command.get_arguments().chain(sql.get_arguments());
+        options.any(|option| {
+            let others = option.get_all_aliases().unwrap_or_default();
+            option.get_long() == name || others.iter().any(|other| Some(*other) == name)
+        })
+    };
+    comment.starts_with([' ', '\n']) || comment.contains('\n') && !is_option()
+}
+
+/// Returns the words up to the verb, and the words after it. The first are empty without a verb.
+fn split_at_verb(words: &mut [OsString]) -> (&mut [OsString], &mut [OsString]) {
+    let verb = words.iter().skip(1).position(|word| !word.to_string_lossy().starts_with('-'));
+    words.split_at_mut(verb.map_or(0, |before| before + 2))
+}
+
 /// Replaces the verb `record` by `convert` if an input is not a process, because `convert` keeps all other live inputs.
 fn record_as_convert(mut words: Vec<OsString>) -> Vec<OsString> {
-    let verb = words.iter().skip(1).position(|word| !word.to_string_lossy().starts_with('-'));
-    let (before, arguments) = words.split_at_mut(verb.map_or(0, |before| before + 2));
+    let (before, arguments) = split_at_verb(&mut words);
     let mut inputs = arguments.iter().take_while(|word| *word != "--");
     if let Some(verb) = before.last_mut().filter(|verb| *verb == "record")
         && inputs.any(|word| is_other_live_input(word))

@@ -400,8 +400,21 @@ impl<'s> Survey<'s> {
 
     fn is_event(&self, node: &SyntaxNode) -> bool {
         let NodeKind::Name(path) = &node.kind else { return false };
-        let alias = property::alias(path).filter(|alias| path.is_property || self.aliases.contains(alias));
-        alias.map(|alias| alias.property).or(path.word()) == Some("event")
+        match property::alias(path) {
+            Some(alias) if alias.property == "event" => {
+                path.is_property || self.aliases.contains(&alias) && !self.has_field(path)
+            }
+            _ => path.word() == Some("event"),
+        }
+    }
+
+    /// Returns `true` if a known class has a field with this name.
+    fn has_field(&self, path: &NamePath) -> bool {
+        let mut has_field = false;
+        self.for_each_class(false, &mut |class| {
+            has_field |= !class.find(&Scope::SEARCHED, &path.steps).is_empty();
+        });
+        has_field
     }
 }
 

@@ -649,6 +649,9 @@ fn classes_discovered_while_reading_are_not_errors() {
         new("event == \"later\"").unwrap().review().unwrap()[0].message,
         "no event record class is called `later`"
     );
+    // A class has a field with this name.
+    assert_eq!(new("name == \"later\"").unwrap().review(), Ok(Vec::new()));
+    assert_eq!(new("$name == \"later\"").unwrap().review().unwrap().len(), 1);
     assert_eq!(new("next_tid == 1 && time > @5").unwrap().review(), Ok(Vec::new()));
     assert_eq!(filter("big == 1").unwrap().review(), Ok(Vec::new()));
     let scope = FilterScope { traces: &[], has_dynamic_classes: false };

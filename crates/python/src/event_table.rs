@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use ichnos::query::TraceQuery;
-use ichnos::table::{BATCH_ROWS, TableOptions};
+use ichnos::table::{BATCH_ROWS, INTEGER_KEY, TableOptions};
 use ichnos::tables::{EventColumn, EventReader, EventScan};
 
 use crate::batches::{BatchSource, Batches};
@@ -47,7 +47,13 @@ pub(crate) fn batches(
     order: EventOrder,
     threads: usize,
 ) -> Batches {
-    let fields = columns.iter().map(|column| Field::new(column.name(), arrow_type(column), true));
+    let fields = columns.iter().map(|column| {
+        let field = Field::new(column.name(), arrow_type(column), true);
+        match column.integer_kind() {
+            Some(kind) => field.with_metadata([(INTEGER_KEY.to_owned(), kind.to_owned())].into()),
+            None => field,
+        }
+    });
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
     let (query, options, of_table) = (Arc::clone(query), options.clone(), Arc::clone(&schema));
     Batches::new(schema, move || {

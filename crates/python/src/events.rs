@@ -181,7 +181,8 @@ fn plain_columns(wanted: &[EventColumn]) -> Vec<EventColumn> {
     {
         if columns.iter().all(|column| column.name() != name) {
             let (name, spellings) = (name.to_owned(), [name.to_owned()].into());
-            columns.push(EventColumn::Field(UnionColumn { name, spellings, data_type, shape: None }));
+            let (shape, integer_kind) = (None, None);
+            columns.push(EventColumn::Field(UnionColumn { name, spellings, data_type, shape, integer_kind }));
         }
     }
     columns

@@ -124,6 +124,9 @@ def wide():
                 file.write(json.dumps({"ts": number, "name": "e%d" % number, "payload": {"n": value, "list": [value, 1]}}) + "\n")
         found = [(event["n"], event["list"]) for event in ichnos.open(path).events()]
         assert found == [(value, [value, 1]) for value in numbers], found
+        tables = [pyarrow.table(ichnos.open(path).events(event=name)) for name in ("e0", "e4")]
+        kinds = [table.schema.field("n").metadata for table in tables]
+        assert kinds == [{b"ichnos.integer": b"signed"}, None], kinds
 
 
 kinds()

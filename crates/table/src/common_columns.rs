@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field as ArrowField, Schema, SchemaRef};
 
+use crate::cell_type::INTEGER_KEY;
 use crate::table_plan::{MOST_COLUMNS, MOST_NAMES, PROPERTIES};
 
 /// File with all columns of a dataset. Its name is before the directories with events.
@@ -41,11 +42,14 @@ impl CommonColumns {
 /// or as a dictionary. `None` if the columns are too many. Without a type that can represent all its values, a column is
 /// left out: programs could not read it with any other type.
 pub(crate) fn common_columns<'s>(tables: impl IntoIterator<Item = &'s SchemaRef>) -> Option<CommonColumns> {
-    let mut columns: Vec<(&str, Result<DataType, Unlike>)> = Vec::new();
+    let mut columns: Vec<(&str, Result<DataType, Unlike>, Option<&String>)> = Vec::new();
     let (mut indexes, mut length) = (HashMap::<&str, usize>::new(), 0);
     for field in tables.into_iter().flat_map(|table| table.fields()).filter(|field| field.name() != "event") {
         let name = field.name().as_str();
-        if let Some((_, known)) = indexes.get(name).and_then(|index| columns.get_mut(*index)) {
+        let integer_kind = field.metadata().get(INTEGER_KEY);
+        if let Some((_, known, kind)) = indexes.get(name).and_then(|index| columns.get_mut(*index)) {
+            // Bytes of different kinds of integers are only bytes.
+            kind.take_if(|kind| Some(*kind) != integer_kind);
             if let Ok(before) = known {
                 let of = field.data_type();
                 *known = common_type(before, of).ok_or_else(|| (before.clone(), of.clone()));
@@ -57,14 +61,17 @@ pub(crate) fn common_columns<'s>(tables: impl IntoIterator<Item = &'s SchemaRef>
             return None;
         }
         indexes.insert(name, columns.len());
-        columns.push((name, Ok(field.data_type().clone())));
+        columns.push((name, Ok(field.data_type().clone()), integer_kind));
     }
     // Event properties first, as in the tables.
-    columns.sort_by_key(|(name, _)| PROPERTIES.iter().position(|known| known == name).unwrap_or(usize::MAX));
+    columns.sort_by_key(|(name, ..)| PROPERTIES.iter().position(|known| known == name).unwrap_or(usize::MAX));
     let (mut fields, mut left_out) = (Vec::new(), Vec::new());
-    for (name, found) in columns {
+    for (name, found, integer_kind) in columns {
+        let metadata = integer_kind.map(|kind| (INTEGER_KEY.to_owned(), kind.clone()));
         match found {
-            Ok(of) => fields.push(ArrowField::new(name, of, true)),
+            Ok(of) => {
+                fields.push(ArrowField::new(name, of, true).with_metadata(metadata.into_iter().collect()));
+            }
             Err(types) => left_out.push((name.to_owned(), types)),
         }
     }
@@ -175,6 +182,22 @@ mod tests {
             why.starts_with("no type has all values of the types List(") && why.ends_with(" and Int8"),
             "{why}"
         );
+    }
+
+    #[test]
+    fn integers_in_bytes_keep_their_kind_if_all_tables_agree() {
+        let table = |bytes: i32, kind: &str| {
+            let metadata = [(INTEGER_KEY.to_owned(), kind.to_owned())].into();
+            let field = ArrowField::new("n", DataType::FixedSizeBinary(bytes), true);
+            Arc::new(Schema::new(vec![field.with_metadata(metadata)]))
+        };
+        let kind = |tables: &[SchemaRef]| {
+            common_columns(tables).unwrap().schema.field(0).metadata().get(INTEGER_KEY).cloned()
+        };
+        let (signed, unsigned) = (table(17, "signed"), table(17, "unsigned"));
+        assert_eq!(kind(&[Arc::clone(&signed), table(30, "signed")]).as_deref(), Some("signed"));
+        assert_eq!(kind(&[Arc::clone(&signed), Arc::clone(&unsigned), Arc::clone(&signed)]), None);
+        assert_eq!(kind(&[schema(&[("n", DataType::Binary)]), unsigned]), None);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::support::{Directory, Run, command, text};
+use crate::terminal::with_terminal;
 
 /// Returns `ichnos sql` with programs of a directory only.
 fn sql_command(programs: &Path, extension: Option<&Path>, arguments: &[&str]) -> Command {
@@ -72,6 +73,12 @@ fn duckdb_gets_the_statements_and_the_query() {
         "{}",
         run.out
     );
+    let run = sql(&directory, Some(&extension), &["a", "--x=1\nFROM info"]).expect(0, &[]);
+    assert!(run.out.ends_with("<-c>\n< --x=1\nFROM info>\n"), "{}", run.out);
+    // An option remains one: wrong, or with a value of several lines.
+    sql(&directory, Some(&extension), &["a", "--fliter a == 1"]).expect(2, &["unexpected argument"]);
+    let run = sql(&directory, Some(&extension), &["a", "FROM spans", "--filter=f\n== 1"]).expect(0, &[]);
+    run.prints(&["trace_spans(['a'], filter := 'f\n== 1');"]);
     let selecting =
         ["a", "FROM spans", "--event", "x*", "--event=y", "--filter=f == 'z'", "--begin=-1s", "--map=m"];
     let opening = ["--offset=a=+1s", "--assume-correlated", "--dry-run"];
@@ -132,5 +139,43 @@ fn ctrl_c_ends_a_query_without_rows() {
         assert!(kill.success() && line == "waiting\n", "{line}");
         assert_eq!(child.wait().unwrap().code(), Some(130));
         assert!(began.elapsed() < Duration::from_secs(10));
+    }
+}
+
+/// A pager that shows the first page reads no more.
+#[test]
+fn ctrl_c_ends_a_query_whose_output_nobody_reads() {
+    let directory = Directory::new("sql-unread");
+    let extension = directory.join("e.duckdb_extension");
+    fs::write(&extension, "").unwrap();
+    // More than the output and the buffer hold.
+    script(
+        &directory.join("duckdb"),
+        "/usr/bin/head -c 150000 /dev/zero\necho waiting >&2\nexec /bin/sleep 60",
+    );
+    let mut command = sql_command(&directory, Some(&extension), &["a", "FROM trace", "--format=csv"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let unread = child.stdout.take();
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    let began = Instant::now();
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(kill.success() && line == "waiting\n", "{line}");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(began.elapsed() < Duration::from_secs(10));
+    drop(unread);
+}
+
+#[test]
+fn a_terminal_gets_errors_without_escape_sequences() {
+    let directory = Directory::new("sql-hostile");
+    let extension = directory.join("e.duckdb_extension");
+    fs::write(&extension, "").unwrap();
+    script(&directory.join("duckdb"), "printf 'Candidates: \"n\\033[31mOWNED\"\\n' >&2; exit 1");
+    for format in ["box", "csv"] {
+        let arguments = ["a", "SELECT number FROM trace", "--format", format];
+        let (code, shown) = with_terminal(sql_command(&directory, Some(&extension), &arguments));
+        let shown = String::from_utf8(shown).unwrap();
+        assert_eq!((code, &*shown), (2, "Candidates: \"n\\x1b[31mOWNED\"\n"));
     }
 }

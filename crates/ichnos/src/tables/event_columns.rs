@@ -11,7 +11,7 @@ use ichnos_model::locks::IgnorePoison as _;
 use ichnos_model::{Event, Message};
 use ichnos_table::arrow_schema::{DataType, Fields};
 use ichnos_table::{
-    MOST_COLUMNS, PROPERTIES, Projection, TableOptions, TablePlan, TimestampUnit, common_type,
+    INTEGER_KEY, MOST_COLUMNS, PROPERTIES, Projection, TableOptions, TablePlan, TimestampUnit, common_type,
 };
 
 use super::row_source::STEP;
@@ -37,6 +37,8 @@ pub struct UnionColumn {
     pub data_type: DataType,
     /// Values that the column has. `None` for all values of these names.
     pub shape: Option<ColumnShape>,
+    /// Value of [`INTEGER_KEY`] in all classes. `None` if they differ.
+    pub integer_kind: Option<String>,
 }
 
 impl UnionColumn {
@@ -128,6 +130,15 @@ impl EventColumn {
         }
     }
 
+    /// Returns the value of [`INTEGER_KEY`] if the bytes in this column are integers of one kind.
+    #[must_use]
+    pub fn integer_kind(&self) -> Option<&str> {
+        match self {
+            Self::Field(column) => column.integer_kind.as_deref(),
+            _ => None,
+        }
+    }
+
     pub(super) fn is_of_log(&self) -> bool {
         matches!(self, Self::Level(_) | Self::Message(_))
     }
@@ -140,19 +151,27 @@ impl From<UnionColumn> for EventColumn {
 }
 
 /// Columns of classes with one name.
+#[derive(Default)]
 struct NamedColumns {
     name: String,
     spellings: BTreeSet<String>,
     /// Type for all values of a kind, by the number of lists around them.
     types: BTreeMap<(usize, ItemKind), DataType>,
+    /// Kind of the integers in all bytes, by the number of lists around them. `None` if the kinds differ.
+    integer_kinds: BTreeMap<usize, Option<String>>,
 }
 
 impl NamedColumns {
-    fn add(&mut self, name: &str, of: &DataType) {
+    fn add(&mut self, name: &str, of: &DataType, integer_kind: Option<&str>) {
         if !self.spellings.contains(name) {
             self.spellings.insert(name.to_owned());
         }
-        match self.types.entry(item_kind(of)) {
+        let (depth, item) = item_kind(of);
+        if item == ItemKind::Bytes {
+            let known = self.integer_kinds.entry(depth).or_insert_with(|| integer_kind.map(str::to_owned));
+            known.take_if(|known| Some(&**known) != integer_kind);
+        }
+        match self.types.entry((depth, item)) {
             Entry::Vacant(place) => {
                 place.insert(of.clone());
             }
@@ -167,7 +186,7 @@ impl NamedColumns {
 
     /// Returns the types of the columns for all values, the simplest first. Bytes can be in the column of texts, but numbers
     /// cannot.
-    fn columns(&self) -> Vec<(ColumnShape, DataType)> {
+    fn columns(&self) -> Vec<(ColumnShape, DataType, Option<String>)> {
         let depths: BTreeSet<usize> = self.types.keys().map(|(depth, _)| *depth).collect();
         let mut columns = Vec::with_capacity(depths.len());
         for depth in depths {
@@ -182,7 +201,11 @@ impl NamedColumns {
                 &[(None, &[ItemKind::Number, ItemKind::Text, ItemKind::Bytes])]
             };
             for (is_bytes, kinds) in groups {
-                columns.extend(of(kinds).map(|of| (ColumnShape { depth, is_bytes: *is_bytes }, of)));
+                let is_integer = kinds.iter().all(|kind| has(*kind) == (*kind == ItemKind::Bytes));
+                let known = self.integer_kinds.get(&depth).filter(|_| is_integer);
+                let integer_kind = known.cloned().flatten();
+                let shape = ColumnShape { depth, is_bytes: *is_bytes };
+                columns.extend(of(kinds).map(|of| (shape, of, integer_kind)));
             }
         }
         columns
@@ -205,18 +228,26 @@ impl UnionBuilder {
     }
 
     fn add_fields(&mut self, fields: &Fields) {
-        fields.iter().for_each(|field| self.add(field.name(), field.data_type()));
+        for field in fields {
+            let integer_kind = field.metadata().get(INTEGER_KEY).map(String::as_str);
+            self.add_of_kind(field.name(), field.data_type(), integer_kind);
+        }
     }
 
     fn add(&mut self, name: &str, of: &DataType) {
+        self.add_of_kind(name, of, None);
+    }
+
+    fn add_of_kind(&mut self, name: &str, of: &DataType, integer_kind: Option<&str>) {
         let lower = name.to_lowercase();
         if let Some(known) = self.indexes.get(&lower).and_then(|at| self.columns.get_mut(*at)) {
-            known.add(name, of);
+            known.add(name, of, integer_kind);
             return;
         }
         self.indexes.insert(lower, self.columns.len());
-        let (spellings, types) = ([name.to_owned()].into(), [(item_kind(of), of.clone())].into());
-        self.columns.push(NamedColumns { name: name.to_owned(), spellings, types });
+        let mut named = NamedColumns { name: name.to_owned(), ..NamedColumns::default() };
+        named.add(name, of, integer_kind);
+        self.columns.push(named);
     }
 
     fn finish(mut self) -> Result<Vec<EventColumn>, QueryError> {
@@ -241,12 +272,13 @@ impl UnionBuilder {
             let columns = named.columns();
             let is_split = columns.len() > 1;
             let NamedColumns { name, spellings, .. } = named;
-            for (index, (shape, data_type)) in columns.into_iter().enumerate() {
+            for (index, (shape, data_type, integer_kind)) in columns.into_iter().enumerate() {
                 if index > 0 {
                     split.push(found.len());
                 }
                 let (name, spellings) = (name.clone(), spellings.clone());
-                found.push(UnionColumn { name, spellings, data_type, shape: is_split.then_some(shape) });
+                let shape = is_split.then_some(shape);
+                found.push(UnionColumn { name, spellings, data_type, shape, integer_kind });
             }
         }
         // The names do not depend on the order of the classes.
@@ -537,6 +569,30 @@ mod tests {
             assert_eq!(takes.collect::<Vec<_>>(), [wanted], "{of}");
         }
         assert!(!found.iter().any(|column| column.takes("Cmd", &Int32)));
+    }
+
+    #[test]
+    fn integers_in_bytes_keep_their_kind_if_all_classes_agree() {
+        use DataType::{Binary, FixedSizeBinary, Utf8};
+        let kind = |fields: &[(DataType, Option<&str>)]| {
+            let mut builder = UnionBuilder::default();
+            fields.iter().for_each(|(of, kind)| builder.add_of_kind("a", of, *kind));
+            let columns = builder.named();
+            columns.into_iter().find(|column| column.data_type != DataType::Int8).unwrap().integer_kind
+        };
+        let (signed, unsigned) = (Some("signed"), Some("unsigned"));
+        let short = || (FixedSizeBinary(17), signed);
+        for (more, expected) in [
+            ((FixedSizeBinary(17), signed), signed),
+            ((FixedSizeBinary(30), signed), signed),
+            ((DataType::Int8, None), signed),
+            ((FixedSizeBinary(17), unsigned), None),
+            ((Binary, None), None),
+            ((Utf8, None), None),
+        ] {
+            assert_eq!(kind(&[short(), more.clone(), short()]).as_deref(), expected, "{more:?}");
+            assert_eq!(kind(&[more.clone(), short()]).as_deref(), expected, "{more:?}");
+        }
     }
 
     #[test]

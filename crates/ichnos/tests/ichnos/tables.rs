@@ -109,6 +109,20 @@ fn times(texts: QueryTexts) -> Vec<i64> {
     times
 }
 
+/// As in traces that declare their classes.
+#[test]
+fn a_filter_can_name_events_that_a_trace_lacks() {
+    let selected = |filter: &str| {
+        let mut texts = QueryTexts::new([example("hello-jsonl/requests.jsonl")]);
+        texts.filter = Some(filter.to_owned());
+        times(texts).len()
+    };
+    let requests = selected("event == \"request\"");
+    assert_ne!(requests, 0);
+    assert_eq!(selected("event in [\"rare\", \"rare2\"] or event == \"request\""), requests);
+    assert_eq!(selected("event == \"rare\""), 0);
+}
+
 #[test]
 fn events_are_selected_and_moved() {
     let all = times(lttng());

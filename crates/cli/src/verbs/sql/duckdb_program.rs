@@ -1,14 +1,16 @@
 //! DuckDB that the user has installed.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, IsTerminal as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ichnos::export::TerminalText;
+use ichnos::export::text::{CharsetWriter, locale_is_ascii};
+use ichnos::export::{TerminalText, TerminalWriter};
 use ichnos::io::OutputFile;
 use ichnos::model::locks::IgnorePoison as _;
 
@@ -27,6 +29,12 @@ const PYTHON: &str = "python3";
 /// Time between two looks at the program, and time that it has to end after a signal.
 const STEP: Duration = Duration::from_millis(10);
 const GRACE: Duration = Duration::from_millis(500);
+
+/// Time after a signal that the reader of the output has to take the rest.
+const REST: Duration = Duration::from_millis(200);
+
+/// Text for people, without colors.
+const LINES: TerminalText = TerminalText::Lines { colors: false };
 
 /// Runs a query in Python.
 const SCRIPT: &str = include_str!("run.py");
@@ -65,7 +73,7 @@ impl DuckDbProgram {
         query: Option<&str>,
         format: SqlFormat,
     ) -> Result<Exit, Failure> {
-        let (mut command, name) = match self {
+        let (command, name) = match self {
             Self::Shell(program) => {
                 let mut command = Command::new(program);
                 command.arg("-unsigned");
@@ -95,16 +103,12 @@ impl DuckDbProgram {
                 (command, python.as_os_str())
             }
         };
-        // The table for people is as wide as the terminal, and DuckDB escapes its texts. Its shell needs the terminal.
+        // The shell needs the terminal.
         let status = match query {
             None => become_shell(command),
             Some(_) => {
                 interrupt::watch();
-                if format == SqlFormat::Box {
-                    command.spawn().and_then(watched)
-                } else {
-                    printed(command, format)?
-                }
+                printed(command, format)?
             }
         };
         ended(status, name)
@@ -145,27 +149,93 @@ fn watched(child: Child) -> io::Result<ExitStatus> {
     }
 }
 
-/// Runs a program, and prints its output. A terminal gets no escape sequences from a trace.
+/// Runs a program, and prints its output and errors. A terminal gets no escape sequences from a trace.
 fn printed(mut command: Command, format: SqlFormat) -> io::Result<io::Result<ExitStatus>> {
-    let mut child = match command.stdout(Stdio::piped()).spawn() {
+    // The table for people is as wide as the terminal, and DuckDB escapes its texts.
+    let output = match format {
+        SqlFormat::Box => None,
+        SqlFormat::Json | SqlFormat::JsonLines => Some(TerminalText::Json),
+        _ => Some(LINES),
+    };
+    let output = output.map(|text| Ok::<_, io::Error>(Destination::new(OutputFile::standard()?, text)));
+    let output = output.transpose()?;
+    if output.is_some() {
+        command.stdout(Stdio::piped());
+    }
+    // Errors name columns.
+    if io::stderr().is_terminal() {
+        command.stderr(Stdio::piped());
+    }
+    let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) => return Ok(Err(error)),
     };
-    let text = match format {
-        SqlFormat::Json | SqlFormat::JsonLines => TerminalText::Json,
-        _ => TerminalText::Lines { colors: false },
+    let mut copies: Vec<Copy> = Vec::new();
+    if let (Some(output), Some(mut answer)) = (output, child.stdout.take()) {
+        copies
+            .push(Box::new(move || output.write_buffered(|output| io::copy(&mut answer, output).map(drop))));
+    }
+    if let Some(errors) = child.stderr.take() {
+        copies.push(Box::new(move || print_errors(errors)));
+    }
+    let count = copies.len();
+    let results = match start(copies) {
+        Ok(results) => results,
+        Err(error) => {
+            child.kill()?;
+            child.wait()?;
+            return Err(error);
+        }
     };
-    let output = Destination::new(OutputFile::standard()?, text);
-    let answer = child.stdout.take();
-    thread::scope(|scope| {
-        let copying = scope.spawn(|| match answer {
-            Some(mut answer) => output.write_buffered(|output| io::copy(&mut answer, output).map(drop)),
-            None => Ok(()),
-        });
-        let status = watched(child);
-        let copied = copying.join().unwrap_or_else(|_| Err(io::Error::other("the output cannot be copied")));
-        copied.map(|()| status)
-    })
+    let status = watched(child);
+    wait_for(count, &results)?;
+    Ok(status)
+}
+
+/// Work of a thread that copies.
+type Copy = Box<dyn FnOnce() -> io::Result<()> + Send>;
+
+/// Prints errors on a terminal.
+fn print_errors(mut errors: ChildStderr) -> io::Result<()> {
+    let charset = CharsetWriter::new(io::stderr(), LINES, locale_is_ascii());
+    let mut writer = TerminalWriter::new(charset, LINES);
+    io::copy(&mut errors, &mut writer)?;
+    writer.finish()?.finish().map(drop)
+}
+
+/// Starts a thread for each copy. Returns where their results arrive.
+fn start(copies: Vec<Copy>) -> io::Result<Receiver<io::Result<()>>> {
+    let (sender, results) = channel();
+    for copy in copies {
+        let sender = sender.clone();
+        thread::Builder::new().spawn(move || drop(sender.send(copy())))?;
+    }
+    Ok(results)
+}
+
+/// Waits for the results of copies. After Ctrl-C, a copy is left if nobody reads the output.
+fn wait_for(count: usize, results: &Receiver<io::Result<()>>) -> io::Result<()> {
+    let mut deadline = None;
+    let mut left = count;
+    while left > 0 {
+        match results.recv_timeout(STEP) {
+            Ok(result) => {
+                result?;
+                left -= 1;
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(io::Error::other("the output cannot be copied"));
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                if interrupt::is_requested()
+                    && Instant::now() >= *deadline.get_or_insert_with(|| Instant::now() + REST)
+                {
+                    return Ok(());
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Returns the exit code. DuckDB has printed its error.
