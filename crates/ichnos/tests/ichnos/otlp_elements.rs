@@ -90,6 +90,29 @@ fn what_elements_lose_is_listed() {
     assert!(found.iter().any(|found| found.contains("exponential histogram or summary")), "{found:?}");
 }
 
+#[test]
+fn changed_attributes_of_resources_are_listed() {
+    let resource = |attributes: &[String]| {
+        let attributes = attributes.join(",");
+        let ids = r#""traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b174""#;
+        let times = r#""startTimeUnixNano":"1000","endTimeUnixNano":"2000""#;
+        losses(&format!(
+            r#"{{"resourceSpans":[{{"resource":{{"attributes":[{attributes}]}},"scopeSpans":[{{"spans":[{{{ids},{times}}}]}}]}}]}}"#
+        ))
+    };
+    let attribute = |name: &str, kind: &str| format!(r#"{{"key":"{name}","value":{{"{kind}":"1"}}}}"#);
+    let many = |kind| (0..300).map(|number| attribute(&format!("a{number}"), kind)).collect::<Vec<_>>();
+    let repeated = [attribute("a", "intValue"), attribute("a", "intValue")];
+    for attributes in [&many("intValue")[..], &repeated] {
+        let found = resource(attributes);
+        assert!(
+            found.iter().any(|found| found.contains("attributes of a resource or scope: too many")),
+            "{found:?}"
+        );
+    }
+    assert_eq!(resource(&many("stringValue")), [""; 0]);
+}
+
 /// CTF 2 and JSON Lines keep elements on the way.
 #[test]
 fn other_formats_keep_elements() {

@@ -19,6 +19,8 @@ const NAME: &str = "name";
 
 /// Loss reasons.
 const MIXED: &str = "list or array without a common type -> texts";
+const ORIGINS: &str =
+    "attributes of a resource or scope: too many, or repeated names -> texts, or names with numbers";
 const SHARED: &str = "event beyond the limit of classes: fields -> attributes with texts";
 const POINTS: &str = "exponential histogram or summary -> gauges of its count and sum";
 
@@ -75,6 +77,9 @@ impl ElementClass {
         let role = event.class.element.clone()?;
         if role.has_lowered_values {
             record_loss(losses, event, LossKind::Lowered, "", MIXED);
+        }
+        if role.has_changed_origin {
+            record_loss(losses, event, LossKind::Lowered, "", ORIGINS);
         }
         if role.is_shared {
             record_loss(losses, event, LossKind::Lowered, "", SHARED);
