@@ -181,6 +181,14 @@ impl<'e> ElementEvent<'_, 'e> {
         }
     }
 
+    /// Returns the name of the scope, or an empty text.
+    pub(super) fn scope_name(&self) -> Cow<'_, str> {
+        match self.shared.scope.iter().find(|(name, _)| name == element_field::SCOPE_NAME) {
+            Some((_, text)) => Cow::Borrowed(text),
+            None => self.element.scope.own.text(self.event, element_field::SCOPE_NAME),
+        }
+    }
+
     /// Returns the identifiers.
     pub(super) fn ids(&self) -> ElementIds {
         let [trace, span, parent] = &self.element.ids;
