@@ -61,7 +61,10 @@ fn create_file(path: &Path, existing: ExistingOutput) -> io::Result<OutputFile> 
     // Replace the target of a symbolic link, not the link.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let (temporary, file) = temporary::create_file(&target).map_err(with_path)?;
-    let replace = Some(Replace { temporary, target, existing });
+    // Other systems have no locks, and may not rename an open file.
+    let lock = if cfg!(unix) { file.try_clone().map(Some) } else { Ok(None) };
+    let lock = lock.inspect_err(|_| drop(fs::remove_file(&temporary))).map_err(with_path)?;
+    let replace = Some(Replace { temporary, target, existing, _lock: lock });
     let output = OutputFile { writer: Some(writer(file)), replace, is_terminal: false, is_standard: false };
     if let (Some(old), Some(replace)) = (old, &output.replace) {
         fs::set_permissions(&replace.temporary, old.permissions()).map_err(with_path)?;
@@ -116,6 +119,8 @@ struct Replace {
     temporary: PathBuf,
     target: PathBuf,
     existing: ExistingOutput,
+    /// Keeps the file locked until it has its final name. Otherwise, another process would remove it as abandoned.
+    _lock: Option<File>,
 }
 
 impl OutputFile {

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use crate::temporary::beside;
+use crate::temporary::beside_for_old;
 
 /// Treatment of an existing output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -249,7 +249,7 @@ pub(crate) fn replace_file(current: &Path, target: &Path) -> io::Result<()> {
             ));
         }
         Err(error) if is_unsupported(&error) => {
-            let old = beside(target);
+            let old = beside_for_old(target);
             fs::rename(target, &old)?;
             if let Err(error) = fs::rename(current, target) {
                 fs::rename(&old, target)?;

@@ -31,6 +31,12 @@ pub(crate) fn beside(target: &Path) -> PathBuf {
     target.with_file_name(name)
 }
 
+/// Returns an unused name for a file of the user that waits until its replacement is complete. Unlike a temporary output,
+/// it is never removed by a later run.
+pub(crate) fn beside_for_old(target: &Path) -> PathBuf {
+    beside(target).with_extension("replaced")
+}
+
 /// Returns the beginning of the names of temporary outputs for a path.
 fn prefix(target: &Path) -> OsString {
     let mut name = OsString::from(".");
@@ -55,15 +61,28 @@ fn is_of_system(name: &OsStr, prefix: &OsStr, system: u32) -> bool {
     number(process) && number(count) && is_random
 }
 
-/// Locks a file or a directory. Returns `false` if another process has locked it, or locks are not supported.
+/// Result of an attempt to lock a file or a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FileLock {
+    Held,
+    /// Another process has locked it.
+    Busy,
+    Unsupported,
+}
+
+/// Locks a file or a directory.
 #[cfg(unix)]
-fn lock(file: &File) -> bool {
-    rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_ok()
+fn lock(file: &File) -> FileLock {
+    match rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => FileLock::Held,
+        Err(rustix::io::Errno::WOULDBLOCK) => FileLock::Busy,
+        Err(_) => FileLock::Unsupported,
+    }
 }
 
 #[cfg(not(unix))]
-fn lock(_: &File) -> bool {
-    false
+fn lock(_: &File) -> FileLock {
+    FileLock::Unsupported
 }
 
 /// Removes the temporary outputs for a path that killed processes left. What cannot be removed stays.
@@ -76,7 +95,7 @@ fn remove_abandoned(target: &Path) {
         let Some(kind) = kind.filter(|_| is_of_system(&item.file_name(), &prefix, system)) else { continue };
         let path = item.path();
         let file = File::open(&path).ok();
-        if file.is_some_and(|file| lock(&file) && is_at(&file, &path)) {
+        if file.is_some_and(|file| lock(&file) == FileLock::Held && is_at(&file, &path)) {
             let _ = if kind.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
         }
     }
@@ -122,11 +141,10 @@ fn create(
         let path = beside(target);
         let error = match open(&path) {
             Ok(Some(file)) => {
-                lock(&file);
-                if is_at(&file, &path) {
+                if lock(&file) != FileLock::Busy && is_at(&file, &path) {
                     return Ok((path, Some(file)));
                 }
-                // Another process has removed it before the lock.
+                // Another process takes it for an abandoned one, and removes it.
                 io::ErrorKind::AlreadyExists.into()
             }
             // It cannot be locked.

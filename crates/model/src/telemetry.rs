@@ -133,6 +133,9 @@ pub struct ElementRole {
     pub renamed: Vec<(String, String)>,
     /// `true` if some values became texts, because an array or a list has no common type.
     pub has_lowered_values: bool,
+    /// `true` if attributes of the resource or scope have other names or became texts, because there were too many, or
+    /// several with one name.
+    pub has_changed_origin: bool,
     /// `true` if there were too many classes: the payload has the names and texts of all fields in an array.
     pub is_shared: bool,
 }
@@ -162,7 +165,11 @@ impl ElementRole {
             let renamed = renamed.map(|(member, name)| Value::Array(vec![text(member), text(name)]));
             entries.push((RENAMED, Value::Array(renamed.collect())));
         }
-        for (name, is_set) in [(LOWERED, self.has_lowered_values), (SHARED, self.is_shared)] {
+        for (name, is_set) in [
+            (LOWERED, self.has_lowered_values),
+            (CHANGED_ORIGIN, self.has_changed_origin),
+            (SHARED, self.is_shared),
+        ] {
             if is_set {
                 entries.push((name, Value::Boolean(true)));
             }
@@ -192,6 +199,7 @@ impl ElementRole {
             own: list(OWN).iter().filter_map(text).collect(),
             renamed: list(RENAMED).iter().filter_map(pair).collect(),
             has_lowered_values: is_set(LOWERED),
+            has_changed_origin: is_set(CHANGED_ORIGIN),
             is_shared: is_set(SHARED),
         })
     }
@@ -203,6 +211,7 @@ const NAME: &str = "name";
 const OWN: &str = "own";
 const RENAMED: &str = "renamed";
 const LOWERED: &str = "lowered";
+const CHANGED_ORIGIN: &str = "changed-origin";
 const SHARED: &str = "shared";
 
 #[cfg(test)]
@@ -217,6 +226,7 @@ mod tests {
             own: vec!["span".to_owned(), "kind".to_owned()],
             renamed: vec![("kind_2".to_owned(), "kind".to_owned())],
             has_lowered_values: true,
+            has_changed_origin: true,
             is_shared: false,
         };
         assert_eq!(ElementRole::from_value(&role.to_value()), Some(role.clone()));

@@ -215,6 +215,7 @@ fn element_role(draft: &EventDraft<'_>, shape: DraftShape<'_>, origin: DraftOrig
         renamed: renamed.collect(),
         has_lowered_values: shape.shapes.iter().any(AnyShape::is_lowered)
             || origins.iter().any(|attributes| attributes.is_lowered()),
+        has_changed_origin: origins.iter().any(|attributes| attributes.is_changed),
         is_shared: shape.is_shared,
     }
 }

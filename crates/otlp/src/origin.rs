@@ -26,25 +26,34 @@ pub(crate) struct OriginAttributes {
     shapes: Vec<AnyShape>,
     /// Key of the shapes.
     shape_key: Vec<u8>,
+    /// `true` if some have other names, or are texts, because there are too many, or several with one name.
+    pub(crate) is_changed: bool,
 }
 
 impl OriginAttributes {
     fn new(mut values: Vec<NamedValue<'_>>) -> Self {
         let mut shapes: Vec<AnyShape> = values.iter().map(|member| AnyShape::new(&member.value)).collect();
+        let mut is_changed = false;
         if shapes.iter().map(AnyShape::size).sum::<usize>() > MOST_SHAPES {
+            // Texts stay the same, also with repeated names.
+            is_changed = shapes.iter().any(|shape| *shape != AnyShape::Text);
             (values, shapes) = Self::any(&values);
         }
-        let _ = rename_repeated(&mut values);
-        Self::with_shapes(values.into_iter().map(NamedValue::into_owned).collect(), shapes)
+        is_changed |= !rename_repeated(&mut values).is_empty();
+        Self::with_shapes(values.into_iter().map(NamedValue::into_owned).collect(), shapes, is_changed)
     }
 
-    fn with_shapes(values: Vec<NamedValue<'static>>, shapes: Vec<AnyShape>) -> Self {
+    fn with_shapes(values: Vec<NamedValue<'static>>, shapes: Vec<AnyShape>, is_changed: bool) -> Self {
         let mut shape_key = Vec::new();
+        if is_changed {
+            // Classes tell it, so they differ. Keys of members begin with a length.
+            shape_key.extend_from_slice(&u64::MAX.to_le_bytes());
+        }
         for (member, shape) in values.iter().zip(&shapes) {
             push_key_text(&mut shape_key, member.name.as_bytes());
             shape.push_key(&mut shape_key);
         }
-        Self { values, shapes, shape_key }
+        Self { values, shapes, shape_key, is_changed }
     }
 
     /// Returns the attributes as a list of names and texts. All such lists have the same shape.
@@ -187,7 +196,8 @@ impl Resource {
     /// Returns the resource with its attributes as a list of names and texts, for a data stream of many resources.
     pub(crate) fn to_shared(&self) -> Self {
         let (values, shapes) = OriginAttributes::any(&self.attributes.values);
-        Self { attributes: OriginAttributes::with_shapes(values, shapes), is_shared: true }
+        // Classes of the data stream serve all its resources, so they cannot tell which of them had only texts.
+        Self { attributes: OriginAttributes::with_shapes(values, shapes, true), is_shared: true }
     }
 
     /// Returns a key that is unique to the resource.

@@ -13,6 +13,9 @@ use ichnos_model::field::FieldValue;
 
 use crate::any_value::{AnyValue, NamedValue};
 
+/// Maximum number of members of lists in an array that have different members. Beyond it, the lists become texts.
+const MOST_MEMBERS: usize = 256;
+
 /// Shape of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AnyShape {
@@ -87,28 +90,37 @@ impl AnyShape {
         }
     }
 
-    /// Returns the shape of lists that have the members of one of two lists.
+    /// Returns the shape of lists that have the members of one of two lists. Its size is limited, so that many lists with
+    /// different members do not take long.
     fn joined_lists(mut one: Vec<MemberShape>, other: Vec<MemberShape>) -> Self {
-        let mut indexes: HashMap<String, usize> =
-            one.iter().enumerate().map(|(index, member)| (member.name.clone(), index)).collect();
-        let mut is_found = vec![false; one.len()];
+        if one.len().max(other.len()) > MOST_MEMBERS {
+            return Self::Mixed;
+        }
+        let known = one.len();
+        let mut indexes: HashMap<String, usize> = match other.len() {
+            0..=FEW => HashMap::new(),
+            _ => one.iter().enumerate().map(|(index, member)| (member.name.clone(), index)).collect(),
+        };
+        let is_few = other.len() <= FEW;
+        let mut is_found = vec![false; known];
         for member in other {
-            match indexes
-                .get(&member.name)
-                .and_then(|index| one.get_mut(*index).zip(is_found.get_mut(*index)))
-            {
+            // Names in a list differ from each other.
+            let index = match is_few {
+                true => one.iter().take(known).position(|earlier| earlier.name == member.name),
+                false => indexes.remove(&member.name),
+            };
+            match index.and_then(|index| one.get_mut(index).zip(is_found.get_mut(index))) {
                 Some((known, found)) => {
                     *found = true;
                     let shape = std::mem::replace(&mut known.shape, Self::Missing);
                     known.shape = shape.joined(member.shape);
                     known.is_optional |= member.is_optional;
                 }
-                None => {
-                    indexes.insert(member.name.clone(), one.len());
-                    one.push(MemberShape { is_optional: true, ..member });
-                    is_found.push(true);
-                }
+                None => one.push(MemberShape { is_optional: true, ..member }),
             }
+        }
+        if one.len() > MOST_MEMBERS {
+            return Self::Mixed;
         }
         for (member, is_found) in one.iter_mut().zip(is_found) {
             member.is_optional |= !is_found;

@@ -15,8 +15,11 @@ use crate::table_rows::BATCH_ROWS;
 /// Approximate maximum size of the rows that wait in a partition, in bytes.
 const MOST_BYTES: usize = 4 << 20;
 
-/// Approximate maximum memory for the open row groups of a table, in bytes.
+/// Approximate maximum memory for the open row groups and the waiting rows of a table, in bytes.
 const MOST_WAITING: usize = 96 << 20;
+
+/// Approximate maximum size of the rows that wait in all partitions, in bytes.
+const MOST_ROW_BYTES: usize = MOST_WAITING / 3;
 
 /// Maximum number of files in a table.
 pub(crate) const MOST_FILES: usize = 1 << 16;
@@ -35,6 +38,8 @@ pub(crate) struct OtelTable<C> {
     unit: Option<PartitionUnit>,
     open: HashMap<Option<Partition>, OpenRows<C>>,
     recent: OpenPartitions<Option<Partition>>,
+    /// Approximate size of the rows that wait in all partitions.
+    row_bytes: usize,
     /// Number of files by partition.
     parts: HashMap<Option<Partition>, usize>,
     /// Number of all files.
@@ -49,7 +54,7 @@ impl<C: OtelColumns> OtelTable<C> {
         metadata: Vec<(String, String)>,
     ) -> Self {
         let (open, recent, parts) = (HashMap::new(), OpenPartitions::default(), HashMap::new());
-        Self { name, unit, open, recent, parts, files: 0, metadata }
+        Self { name, unit, open, recent, row_bytes: 0, parts, files: 0, metadata }
     }
 
     /// Appends a row with a time. Time 0 is unknown.
@@ -67,12 +72,27 @@ impl<C: OtelColumns> OtelTable<C> {
             self.complete(unused, directory, encoders)?;
         }
         let rows = self.open.entry(partition).or_default();
+        let (_, before) = rows.columns.size();
         push(&mut rows.columns);
         let (count, bytes) = rows.columns.size();
+        self.row_bytes += bytes.saturating_sub(before);
         if count >= BATCH_ROWS || bytes >= MOST_BYTES {
             self.write(partition, directory, encoders)?;
+        } else if self.row_bytes > MOST_ROW_BYTES
+            && let Some(largest) = self.largest(|rows| rows.columns.size().1)
+        {
+            self.write(largest, directory, encoders)?;
         }
         Ok(())
+    }
+
+    /// Returns the largest partition. Its place decides among equal ones, not the hash.
+    fn largest(&self, size: impl Fn(&OpenRows<C>) -> usize) -> Option<Option<Partition>> {
+        let largest = self
+            .open
+            .iter()
+            .max_by_key(|(partition, rows)| (size(rows), partition.and_then(|partition| partition.number)));
+        largest.map(|(partition, _)| *partition)
     }
 
     /// Writes the waiting rows of a partition.
@@ -86,19 +106,17 @@ impl<C: OtelColumns> OtelTable<C> {
         let Some(OpenRows { columns, file: Some(file) }) = self.open.get_mut(&partition) else {
             return Ok(());
         };
+        self.row_bytes = self.row_bytes.saturating_sub(columns.size().1);
         file.write(encoders, columns.finish().map_err(io::Error::other)?)?;
         if file.is_full() {
             return self.complete(partition, directory, encoders);
         }
         let waiting = |rows: &OpenRows<C>| rows.file.as_ref().map_or(0, ParquetFile::waiting);
-        if self.open.values().map(waiting).sum::<usize>() <= MOST_WAITING {
+        if self.open.values().map(waiting).sum::<usize>() + self.row_bytes <= MOST_WAITING {
             return Ok(());
         }
-        // The largest row group frees the most memory. Its place decides among equal ones, not the hash.
-        let largest = self.open.iter().max_by_key(|(partition, rows)| {
-            (waiting(rows), partition.and_then(|partition| partition.number))
-        });
-        let largest = largest.map(|(partition, _)| *partition);
+        // The largest row group frees the most memory.
+        let largest = self.largest(waiting);
         let file = largest.and_then(|partition| self.open.get_mut(&partition)?.file.as_mut());
         file.map_or(Ok(()), |file| file.end_group(encoders))
     }
@@ -135,6 +153,7 @@ impl<C: OtelColumns> OtelTable<C> {
             self.open_file(partition, directory, encoders)?;
         }
         let Some(mut rows) = self.open.remove(&partition) else { return Ok(()) };
+        self.row_bytes = self.row_bytes.saturating_sub(rows.columns.size().1);
         let Some(mut file) = rows.file.take() else { return Ok(()) };
         if rows.columns.size().0 > 0 {
             file.write(encoders, rows.columns.finish().map_err(io::Error::other)?)?;

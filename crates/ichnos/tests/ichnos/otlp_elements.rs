@@ -90,6 +90,74 @@ fn what_elements_lose_is_listed() {
     assert!(found.iter().any(|found| found.contains("exponential histogram or summary")), "{found:?}");
 }
 
+#[test]
+fn changed_attributes_of_resources_are_listed() {
+    let resource = |attributes: &[String]| {
+        let attributes = attributes.join(",");
+        let ids = r#""traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b174""#;
+        let times = r#""startTimeUnixNano":"1000","endTimeUnixNano":"2000""#;
+        losses(&format!(
+            r#"{{"resourceSpans":[{{"resource":{{"attributes":[{attributes}]}},"scopeSpans":[{{"spans":[{{{ids},{times}}}]}}]}}]}}"#
+        ))
+    };
+    let attribute = |name: &str, kind: &str| format!(r#"{{"key":"{name}","value":{{"{kind}":"1"}}}}"#);
+    let many = |kind| (0..300).map(|number| attribute(&format!("a{number}"), kind)).collect::<Vec<_>>();
+    let repeated = [attribute("a", "intValue"), attribute("a", "intValue")];
+    for attributes in [&many("intValue")[..], &repeated] {
+        let found = resource(attributes);
+        assert!(
+            found.iter().any(|found| found.contains("attributes of a resource or scope: too many")),
+            "{found:?}"
+        );
+    }
+    assert_eq!(resource(&many("stringValue")), [""; 0]);
+}
+
+/// Both sides of a remote call can share their identifiers, in one service or two. Spans can lack them.
+#[test]
+fn spans_with_the_same_identifiers_keep_their_ends() {
+    let span = |ids: &str, name: &str, begin: u32, end: u32, status: u32| {
+        format!(
+            r#"{{{ids}"name":"{name}","startTimeUnixNano":"{begin}","status":{{"code":{status}}},"endTimeUnixNano":"{end}"}}"#
+        )
+    };
+    let request = |services: &[&[String]]| {
+        let service = |(number, spans): (usize, &&[String])| {
+            let name = format!(r#"{{"key":"service.name","value":{{"stringValue":"s{number}"}}}}"#);
+            let (name, spans) = (format!(r#"{{"attributes":[{name}]}}"#), spans.join(","));
+            format!(r#"{{"resource":{name},"scopeSpans":[{{"scope":{{"name":"a"}},"spans":[{spans}]}}]}}"#)
+        };
+        let services: Vec<_> = services.iter().enumerate().map(service).collect();
+        format!(r#"{{"resourceSpans":[{}]}}"#, services.join(","))
+    };
+    let ids = r#""traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b174","#;
+    let directory = tempfile::tempdir().unwrap();
+    let (input, output) = (directory.path().join("in.otlp.jsonl"), directory.path().join("out.jsonl"));
+    for ids in [ids, ""] {
+        let [client, server] = [("client", 1000, 2000, 1), ("server", 1500, 3000, 2)]
+            .map(|(name, begin, end, status)| span(ids, name, begin, end, status));
+        let same = span(ids, "client", 1500, 3000, 2);
+        let mut requests =
+            vec![request(&[&[client.clone(), server.clone()]]), request(&[&[client.clone()], &[server]])];
+        if !ids.is_empty() {
+            requests.push(request(&[&[client.clone()], &[same.clone()]]));
+        }
+        for text in requests {
+            std::fs::write(&input, &text).unwrap();
+            convert(&open(&input), "otlp", None, &output);
+            let sorted = |text: &str| {
+                let mut elements = crate::otlp::all_elements(text);
+                elements.sort();
+                elements
+            };
+            assert_eq!(sorted(&std::fs::read_to_string(&output).unwrap()), sorted(&text));
+            assert_eq!(losses(&text), [""; 0], "{text}");
+        }
+        let found = losses(&request(&[&[client, same]]));
+        assert!(found.iter().any(|found| found.contains("the innermost ends first")), "{found:?}");
+    }
+}
+
 /// CTF 2 and JSON Lines keep elements on the way.
 #[test]
 fn other_formats_keep_elements() {

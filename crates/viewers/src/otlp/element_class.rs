@@ -19,6 +19,8 @@ const NAME: &str = "name";
 
 /// Loss reasons.
 const MIXED: &str = "list or array without a common type -> texts";
+const ORIGINS: &str =
+    "attributes of a resource or scope: too many, or repeated names -> texts, or names with numbers";
 const SHARED: &str = "event beyond the limit of classes: fields -> attributes with texts";
 const POINTS: &str = "exponential histogram or summary -> gauges of its count and sum";
 
@@ -75,6 +77,9 @@ impl ElementClass {
         let role = event.class.element.clone()?;
         if role.has_lowered_values {
             record_loss(losses, event, LossKind::Lowered, "", MIXED);
+        }
+        if role.has_changed_origin {
+            record_loss(losses, event, LossKind::Lowered, "", ORIGINS);
         }
         if role.is_shared {
             record_loss(losses, event, LossKind::Lowered, "", SHARED);
@@ -173,6 +178,14 @@ impl<'e> ElementEvent<'_, 'e> {
         match self.element.shared {
             Some(_) => self.element.own.text(self.event, NAME),
             None => Cow::Borrowed(&self.element.role.name),
+        }
+    }
+
+    /// Returns the name of the scope, or an empty text.
+    pub(super) fn scope_name(&self) -> Cow<'_, str> {
+        match self.shared.scope.iter().find(|(name, _)| name == element_field::SCOPE_NAME) {
+            Some((_, text)) => Cow::Borrowed(text),
+            None => self.element.scope.own.text(self.event, element_field::SCOPE_NAME),
         }
     }
 

@@ -16,14 +16,17 @@ use super::number_sink::NumberSink;
 use super::origins::EncodedOrigin;
 use super::point_value::PointValue;
 use super::schema::{histogram, log, metric, resource, span, value};
-use super::spans::{EndedSpan, SpanEnd};
-use super::telemetry::{EARLY, OtlpStream, Telemetry, UNBEGUN};
+use super::spans::{ElementKey, EndedSpan, SpanEnd};
+use super::telemetry::{OtlpStream, Telemetry, UNBEGUN};
 use crate::arguments::{ScopeArguments, ScopeNames};
 use ichnos_analysis::events::losses::record_loss;
+use ichnos_analysis::events::tracks::name_key;
 use ichnos_model::digest::ValueHash;
 
 /// Loss reasons.
 const OUTSIDE: &str = "span event outside the time of its span -> log record";
+const SAME_SPANS: &str = "open spans with the same identifiers and name: the innermost ends first";
+const SAME_IDS: &str = "span event for open spans with the same identifiers -> event of the innermost one";
 const SCOPES: &str = "scope beyond the limit of 65,536";
 
 impl ElementEncoder {
@@ -303,6 +306,13 @@ impl Telemetry {
         })
     }
 
+    /// Returns the origin and the name of an element, to compare spans with the same identifiers.
+    fn element_key(context: &EventContext<'_, '_>, read: &ElementEvent<'_, '_>) -> ElementKey {
+        let mut origin = ValueHash::new(context.event.stream.key.into());
+        origin.bytes(read.scope_name().as_bytes());
+        ElementKey { origin: origin.finish(), name: name_key(&read.name()) }
+    }
+
     fn begin_element(
         &mut self,
         context: &EventContext<'_, '_>,
@@ -316,9 +326,13 @@ impl Telemetry {
             let _ = self.operations.begin(context.content, context.trace, operation, None);
         }
         let group = self.element_group(context, read, stream);
+        let key = Self::element_key(context, read);
+        if self.spans.count_elements(track, |_, open| open == key) > 0 {
+            record_loss(&mut self.losses, context.event, LossKind::Lowered, "", SAME_SPANS);
+        }
         let span_ids = SpanIds { trace: ids.trace.unwrap_or_default(), span: ids.span.unwrap_or_default() };
         let mut open = self.spans.new_span(span_ids, (begin, context.edge()), SpanEnd::Event, group);
-        open.is_element = true;
+        open.element = Some(key);
         let fits = self.encoder.push_span_head(read, (&ids, begin), &mut open.head)
             && self.encoder.push_element_attributes(read, span::ATTRIBUTES, &mut open.attributes);
         if !fits {
@@ -336,9 +350,7 @@ impl Telemetry {
         stream: &mut OtlpStream,
     ) -> bool {
         let track = Self::element_track(context, &read.ids());
-        let mut inner = Vec::new();
-        let ended = self.spans.end(track, context.edge(), |span| inner.push(span));
-        inner.into_iter().for_each(|span| self.write_unended(span, context.time, EARLY));
+        let ended = self.spans.end_element(track, Self::element_key(context, read));
         let EndedSpan::Open(mut open) = ended else {
             record_loss(&mut self.losses, context.event, LossKind::Lowered, "", UNBEGUN);
             let ids = read.ids();
@@ -375,8 +387,12 @@ impl Telemetry {
         let ids = read.ids();
         let track = Self::element_track(context, &ids);
         let span_ids = SpanIds { trace: ids.trace.unwrap_or_default(), span: ids.span.unwrap_or_default() };
+        let origin = Self::element_key(context, read).origin;
+        if self.spans.count_elements(track, |span, key| span.ids == span_ids && key.origin == origin) > 1 {
+            record_loss(&mut self.losses, context.event, LossKind::Lowered, "", SAME_IDS);
+        }
         let Self { spans, encoder, .. } = self;
-        let is_added = spans.add_element_event(track, span_ids, |out| {
+        let is_added = spans.add_element_event(track, (span_ids, origin), |out| {
             encoder.push_element_event(read, context.own_time(), out)
         });
         if is_added {

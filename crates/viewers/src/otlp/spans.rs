@@ -22,6 +22,9 @@ const MOST_EVENTS: u32 = 128;
 /// Maximum number of kept tracks without an open span.
 const MOST_TRACKS: usize = 1 << 16;
 
+/// Maximum number of spans on a track that are searched for spans with the same identifiers.
+const MOST_COMPARED: usize = 16;
+
 /// Maximum depth of operations inside operations.
 const MOST_JOINED: usize = 8;
 
@@ -37,6 +40,15 @@ pub(super) enum SpanEnd {
     At(u64),
     /// Time of the last event so far.
     Last(u64),
+}
+
+/// What else spans of OpenTelemetry input with the same identifiers differ in, as hashes. Both sides of a remote call can
+/// share identifiers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ElementKey {
+    /// Data stream and instrumentation scope.
+    pub(super) origin: u64,
+    pub(super) name: u64,
 }
 
 /// Open span.
@@ -61,8 +73,8 @@ pub(super) struct OpenSpan {
     pub(super) head: Vec<u8>,
     pub(super) attributes: Vec<u8>,
     pub(super) events: Vec<u8>,
-    /// `true` for a span of OpenTelemetry input, which is written as it was.
-    pub(super) is_element: bool,
+    /// Origin and name of a span of OpenTelemetry input, which is written as it was.
+    pub(super) element: Option<ElementKey>,
     event_count: u32,
     number: u64,
 }
@@ -139,7 +151,7 @@ impl OpenSpans {
             head,
             attributes,
             events,
-            is_element: false,
+            element: None,
             event_count,
             number,
         }
@@ -245,6 +257,31 @@ impl OpenSpans {
         innermost().map_or(EndedSpan::Unknown, EndedSpan::Open)
     }
 
+    /// Removes the span of OpenTelemetry input that an event ends. Others on its track stay open.
+    pub(super) fn end_element(&mut self, track: u64, key: ElementKey) -> EndedSpan {
+        let Some(place) = self.tracks.get_mut(&track) else { return EndedSpan::Unknown };
+        let found = place.spans.iter().rposition(|span| span.element == Some(key));
+        if let Some(span) = found.and_then(|index| place.spans.remove(index)) {
+            self.closed(&span);
+            return EndedSpan::Open(span);
+        }
+        if place.written == 0 {
+            return EndedSpan::Unknown;
+        }
+        place.written -= 1;
+        EndedSpan::Written
+    }
+
+    /// Returns the number of open spans of OpenTelemetry input on a track with a property, among the innermost ones.
+    pub(super) fn count_elements(
+        &self,
+        track: u64,
+        is_counted: impl Fn(&OpenSpan, ElementKey) -> bool,
+    ) -> usize {
+        let spans = self.tracks.get(&track).into_iter().flat_map(|track| track.spans.iter().rev());
+        spans.take(MOST_COMPARED).filter(|span| span.element.is_some_and(|key| is_counted(span, key))).count()
+    }
+
     /// Removes and returns the innermost span of a track if events can end it.
     pub(super) fn end_top(&mut self, track: u64) -> Option<OpenSpan> {
         let is_ended = |span: &mut OpenSpan| span.end == SpanEnd::Event;
@@ -270,17 +307,18 @@ impl OpenSpans {
         }
     }
 
-    /// Adds the event that `push` appends to a span of OpenTelemetry input. Returns `false` if the span is not open, or if
-    /// the event is not written.
+    /// Adds the event that `push` appends to a span of OpenTelemetry input with these identifiers and this origin. Returns
+    /// `false` if the span is not open, or if the event is not written.
     pub(super) fn add_element_event(
         &mut self,
         track: u64,
-        ids: SpanIds,
+        (ids, origin): (SpanIds, u64),
         push: impl FnOnce(&mut Vec<u8>) -> bool,
     ) -> bool {
         let spans = self.tracks.get_mut(&track).map(|track| &mut track.spans);
         let mut spans = spans.into_iter().flatten().rev();
-        let Some(span) = spans.find(|span| span.is_element && span.ids == ids) else { return false };
+        let is_from = |span: &OpenSpan| span.element.is_some_and(|key| key.origin == origin);
+        let Some(span) = spans.find(|span| span.ids == ids && is_from(span)) else { return false };
         let before = span.events.len();
         let is_written = push(&mut span.events);
         if !is_written {

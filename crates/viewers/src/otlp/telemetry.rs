@@ -495,7 +495,7 @@ impl Telemetry {
             SpanEnd::Event => end.unwrap_or(self.now),
         };
         // Readers reject a span that ends before it starts.
-        let is_backwards = end < open.begin && !open.is_element;
+        let is_backwards = end < open.begin && open.element.is_none();
         if is_backwards && open.begin > 1 {
             let (kind, class, field) = (LossKind::Rounded, String::new(), String::new());
             self.losses.note(kind, class, field, BACKWARDS);
