@@ -298,6 +298,26 @@ mod tests {
         assert_eq!(names(&directory), ["link"]);
     }
 
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn another_output_keeps_a_file_that_is_being_placed() {
+        let directory = TestDirectory::new("placed");
+        let path = directory.join("out");
+        let mut output = create(Some(&path), ExistingOutput::Replace).unwrap();
+        output.write_all(b"new").unwrap();
+        // As in `finish`, before the file gets its name.
+        let mut writer = output.writer.take().unwrap();
+        writer.flush().unwrap();
+        drop(writer);
+        let other = create(Some(&path), ExistingOutput::Replace).unwrap();
+        assert_eq!(names(&directory).len(), 2);
+        let replace = output.replace.take().unwrap();
+        place_file(&replace.temporary, &replace.target, replace.existing).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        drop(other);
+        assert_eq!(names(&directory), ["out"]);
+    }
+
     #[test]
     fn goes_away_when_dropped() {
         let directory = TestDirectory::new("dropped");

@@ -178,6 +178,7 @@ mod tests {
             format!(".other.12-{system:08x}0a0b0c0d-0.tmp"),
             ".out.tmp".to_owned(),
             format!(".out.x-{system:08x}0a0b0c0d-0.tmp"),
+            beside_for_old(&target).file_name().unwrap().to_str().unwrap().to_owned(),
         ];
         fs::create_dir(directory.join(&dead[0])).unwrap();
         fs::write(directory.join(&dead[0]).join("part-0"), "a").unwrap();
@@ -191,5 +192,25 @@ mod tests {
         drop((lock, file));
         let _ = create_directory(&target).unwrap();
         assert!(!living.exists() && !living_file.exists() && next.exists());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_that_another_process_is_removing_is_not_used() {
+        let directory = TestDirectory::new("busy");
+        let others = std::cell::RefCell::new(Vec::new());
+        let open = |path: &Path| {
+            let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+            if others.borrow().is_empty() {
+                let other = File::open(path)?;
+                assert_eq!(lock(&other), FileLock::Held);
+                others.borrow_mut().push((path.to_owned(), other));
+            }
+            Ok(Some(file))
+        };
+        let (path, file) = create(&directory.join("out"), open).unwrap();
+        assert_ne!(path, others.borrow()[0].0);
+        assert_eq!(lock(&File::open(&path).unwrap()), FileLock::Busy);
+        drop(file);
     }
 }

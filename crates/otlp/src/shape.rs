@@ -334,6 +334,19 @@ mod tests {
     }
 
     #[test]
+    fn lists_with_too_many_different_members_are_texts() {
+        let names: Vec<String> = (0..20_000).map(|number| format!("k{number}")).collect();
+        let array = |count| {
+            let list = |name| AnyValue::List(vec![NamedValue::new(name, AnyValue::Integer(1))]);
+            AnyShape::new(&AnyValue::Array(names.iter().take(count).map(|name| list(name)).collect()))
+        };
+        assert_eq!(array(MOST_MEMBERS).size(), MOST_MEMBERS + 2);
+        let begin = std::time::Instant::now();
+        assert_eq!(array(names.len()), AnyShape::Array(Box::new(AnyShape::Mixed)));
+        assert!(begin.elapsed().as_secs() < 10, "{:?}", begin.elapsed());
+    }
+
+    #[test]
     fn repeated_names_get_numbers() {
         let mut members = ["a", "b", "a", "a_2", "a"].map(|name| NamedValue::new(name, AnyValue::Nothing));
         let renamed = rename_repeated(&mut members);

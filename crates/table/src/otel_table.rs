@@ -187,3 +187,57 @@ pub(crate) fn check_files(files: usize) -> io::Result<()> {
     );
     Err(io::Error::new(io::ErrorKind::InvalidInput, message))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{Int64Array, RecordBatch};
+    use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+
+    use super::*;
+
+    const ROW: usize = 1 << 20;
+
+    /// Rows that claim to be large.
+    #[derive(Debug, Default)]
+    struct LargeRows(Vec<i64>);
+
+    impl OtelColumns for LargeRows {
+        fn schema() -> SchemaRef {
+            Arc::new(Schema::new(vec![Field::new("a", DataType::Int64, false)]))
+        }
+
+        fn size(&self) -> (usize, usize) {
+            (self.0.len(), self.0.len() * ROW)
+        }
+
+        fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
+            let column = Int64Array::from(std::mem::take(&mut self.0));
+            RecordBatch::try_new(Self::schema(), vec![Arc::new(column)])
+        }
+    }
+
+    #[test]
+    fn waiting_rows_of_all_partitions_are_limited() {
+        let parent = tempfile::tempdir().unwrap();
+        let list: ichnos_io::ListWritten = Arc::new(crate::dataset_names::written_files);
+        let existing = ichnos_io::ExistingOutput::Refuse;
+        let directory = OutputDirectory::create(&parent.path().join("out"), existing, &list).unwrap();
+        let mut encoders = Encoders::new(1);
+        let mut table = OtelTable::<LargeRows>::new("a", Some(PartitionUnit::Hour), Vec::new());
+        for round in 0..2 {
+            for hour in 1..100 {
+                let time = hour * 3_600_000_000_000;
+                table.push(time, (&directory, &mut encoders), |rows| rows.0.push(round)).unwrap();
+                let waiting: usize = table.open.values().map(|rows| rows.columns.size().1).sum();
+                assert_eq!(waiting, table.row_bytes);
+                assert!(waiting <= MOST_ROW_BYTES);
+            }
+        }
+        table.finish(&directory, &mut encoders).unwrap();
+        encoders.finish().unwrap();
+        assert_eq!(table.row_bytes, 0);
+        assert_eq!(table.files, 99);
+    }
+}
