@@ -137,10 +137,12 @@ fn spans_with_the_same_identifiers_keep_their_ends() {
         let [client, server] = [("client", 1000, 2000, 1), ("server", 1500, 3000, 2)]
             .map(|(name, begin, end, status)| span(ids, name, begin, end, status));
         let same = span(ids, "client", 1500, 3000, 2);
-        let mut requests =
-            vec![request(&[&[client.clone(), server.clone()]]), request(&[&[client.clone()], &[server]])];
+        let mut requests = vec![
+            request(&[&[client.clone(), server.clone()]]),
+            request(&[std::slice::from_ref(&client), &[server]]),
+        ];
         if !ids.is_empty() {
-            requests.push(request(&[&[client.clone()], &[same.clone()]]));
+            requests.push(request(&[std::slice::from_ref(&client), std::slice::from_ref(&same)]));
         }
         for text in requests {
             std::fs::write(&input, &text).unwrap();
