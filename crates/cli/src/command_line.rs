@@ -60,7 +60,7 @@ pub(crate) fn parse() -> Result<LowArgs, Failure> {
     }
 }
 
-/// Puts a space before an SQL query that begins with a comment, because it is no option.
+/// Puts a space before an SQL query that begins with a comment: clap would take it for an option.
 fn mark_queries(mut words: Vec<OsString>, command: &clap::Command) -> Vec<OsString> {
     let (before, arguments) = split_at_verb(&mut words);
     if before.last().is_some_and(|verb| verb == "sql") {

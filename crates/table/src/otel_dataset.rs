@@ -101,7 +101,7 @@ impl OtelDataset {
     }
 }
 
-/// What the rows of a request lack.
+/// Parts that the rows of a request lack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OtelLosses {

@@ -186,22 +186,35 @@ fn recipe_for_iceberg() {
     assert_eq!(found.lines().last(), Some("135"), "{found}");
 }
 
+/// Loads DuckDB's extension, which Python's package `duckdb_extension_ducklake` also contains. Prints `no` without it.
+const LOAD_DUCKLAKE: &str = "
+import duckdb, glob, os
+extension = 'ducklake'
+try:
+    import duckdb_extension_ducklake as package
+    [extension] = glob.glob(os.path.dirname(package.__file__) + '/extensions/*/ducklake.duckdb_extension')
+except ImportError:
+    pass
+try:
+    duckdb.sql(f\"load '{extension}'\")
+except Exception:
+    print('no')
+";
+
 #[test]
 fn recipe_for_ducklake() {
     let Some(python) = find_python("DuckLake", "duckdb") else { return };
     let directory = Directory::new("ducklake");
-    let load = "import duckdb\ntry:\n    duckdb.sql('load ducklake')\nexcept Exception:\n    print('no')";
-    if run_python(&python, &directory, &["-c", load]).trim() == "no" {
+    if run_python(&python, &directory, &["-c", LOAD_DUCKLAKE]).trim() == "no" {
         println!("skipped: DuckLake: DuckDB lacks the extension ducklake");
         return;
     }
     recipe_dataset(&directory);
-    let script = format!(
-        "import duckdb\nfor row in duckdb.sql('''{}''').fetchall():\n    print(*row)",
-        recipe("DuckLake", "sql")
-    );
+    let recipe = recipe("DuckLake", "sql");
+    let script =
+        format!("{LOAD_DUCKLAKE}\nfor row in duckdb.sql('''{recipe}''').fetchall():\n    print(*row)");
     let found = run_python(&python, &directory, &["-c", &script]);
-    assert!(found.lines().count() > 0, "{found}");
+    assert_eq!(found.lines().last(), Some("135"), "{found}");
 }
 
 /// Recorded traces have the same spans in both outputs, with one thread and with two.

@@ -38,7 +38,7 @@ pub struct QueryTexts {
     /// Clock offsets: `TIME` for all clocks, or `PATH=TIME` for those at a path, which can be a pattern if no path is
     /// spelled so.
     pub offsets: Vec<String>,
-    /// Clock offsets of the clocks at a path, which is no pattern, with a `TIME`.
+    /// Paths with a clock offset as a `TIME`. They are not patterns.
     pub path_offsets: Vec<(PathBuf, String)>,
     /// Files of event maps.
     pub maps: Vec<PathBuf>,
@@ -407,8 +407,8 @@ impl TraceQuery {
         Ok(reader.cursor().boxed())
     }
 
-    /// Checks the names of fields in the filter again, after all classes were found. An event name that no class has is no
-    /// error, as in traces that declare their classes.
+    /// Checks the names of fields in the filter again, after all classes were found. Unknown event names are
+    /// accepted, as in traces that declare their classes.
     ///
     /// # Errors
     /// If no class has a field, or its type does not fit.

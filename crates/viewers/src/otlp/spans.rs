@@ -42,8 +42,7 @@ pub(super) enum SpanEnd {
     Last(u64),
 }
 
-/// What else spans of OpenTelemetry input with the same identifiers differ in, as hashes. Both sides of a remote call can
-/// share identifiers.
+/// Hashes that tell apart OpenTelemetry spans with the same identifiers. Both sides of a remote call can share them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ElementKey {
     /// Data stream and instrumentation scope.
