@@ -118,7 +118,13 @@ fn is_at(_: &File, _: &Path) -> bool {
 pub(crate) fn create_directory(target: &Path) -> io::Result<(PathBuf, Option<File>)> {
     create(target, |path| {
         fs::create_dir(path)?;
-        Ok(File::open(path).ok())
+        match File::open(path) {
+            Ok(directory) => Ok(Some(directory)),
+            // Another process took it for an abandoned one before it was locked.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(io::ErrorKind::AlreadyExists.into()),
+            // It cannot be locked.
+            Err(_) => Ok(None),
+        }
     })
 }
 
