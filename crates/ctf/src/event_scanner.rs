@@ -417,6 +417,39 @@ impl EventScanner {
         skipped
     }
 
+    /// Skips event records that are in order, and appends their times. See [`ichnos_model::Cursor::skip_times`].
+    pub(crate) fn skip_times(&mut self, most: u32, times: &mut Vec<i64>) {
+        let stream = Arc::clone(&self.stream);
+        let Some(clock) = stream.clock() else { return };
+        match self.nanoseconds_at_zero {
+            Some(zero) => self.skip_times_by(most, times, |cycles| zero + i128::from(cycles)),
+            None => {
+                let arithmetic = self.rules.clock_arithmetic;
+                self.skip_times_by(most, times, |cycles| clock.nanoseconds_in(arithmetic, cycles));
+            }
+        }
+    }
+
+    /// Skips event records as [`Self::skip_times`] does, with the conversion of clock values to nanoseconds.
+    #[inline(always)]
+    fn skip_times_by(&mut self, most: u32, times: &mut Vec<i64>, nanoseconds: impl Fn(u64) -> i128) {
+        let left = Cell::new(most);
+        let time = Cell::new(0);
+        self.skip_while(
+            |_, cycles| {
+                let next = cycles.and_then(|cycles| i64::try_from(nanoseconds(cycles)).ok());
+                next.is_some_and(|next| {
+                    time.set(next);
+                    left.get() > 0
+                })
+            },
+            |_, _| {
+                times.push(time.get());
+                left.set(left.get() - 1);
+            },
+        );
+    }
+
     /// Skips event records with these classes, up to the first other record. Stops at records that are out of order or
     /// whose default clock value is outside the range.
     #[inline(never)]

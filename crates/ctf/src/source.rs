@@ -473,6 +473,12 @@ impl Source for CtfSource {
         self.scanner.skip_plain_events(most, counts)
     }
 
+    fn skip_times(&mut self, _: &mut Record, most: u32, times: &mut Vec<i64>) {
+        if !self.has_window && self.excluded.is_none() {
+            self.scanner.skip_times(most, times);
+        }
+    }
+
     fn exclude(&mut self, classes: &Arc<ExcludedClasses>) {
         let times = self.scanner.range_of(self.window);
         self.excluded = Some(Box::new(ExcludedEvents { classes: Arc::clone(classes), times }));

@@ -1,7 +1,9 @@
 //! Copies events to chunks.
 
 use std::ops::Range;
+use std::sync::Arc;
 
+use ichnos::table::arrow_array::{Array as _, ArrayRef, Int64Array};
 use ichnos::tables::{BlockPart, EventColumn, EventReader, EventScan, ReadBlock, ReadRows};
 
 use crate::array;
@@ -13,13 +15,16 @@ pub(crate) struct EventThread {
     /// Rows that are being copied, and the number of rows that already are.
     block: ReadRows,
     copied: usize,
+    /// Times that are not copied so far, for a run with this column only.
+    times: Int64Array,
     /// Number of counted events without a row so far.
     counted: u64,
 }
 
 impl EventThread {
     pub(crate) fn new(scan: &EventScan) -> Self {
-        Self { reader: EventReader::new(scan), block: ReadRows::default(), copied: 0, counted: 0 }
+        let (reader, block) = (EventReader::new(scan), ReadRows::default());
+        Self { reader, block, copied: 0, times: Vec::<i64>::new().into(), counted: 0 }
     }
 
     /// Fills the next chunk. Returns the number of rows, 0 at the end.
@@ -30,15 +35,30 @@ impl EventThread {
                 self.counted -= rows;
                 return Ok(rows as usize);
             }
+            if !self.times.is_empty() {
+                return self.copy_times(chunk);
+            }
             if self.copied < self.block.len() {
                 return self.copy(scan, chunk);
             }
             match self.reader.read(scan).map_err(|error| error.to_string())? {
                 None => return Ok(0),
                 Some(ReadBlock::Count(count)) => self.counted = count,
+                Some(ReadBlock::Times(times)) => self.times = times,
                 Some(ReadBlock::Rows(block)) => (self.block, self.copied) = (block, 0),
             }
         }
+    }
+
+    /// Copies the next times.
+    fn copy_times(&mut self, chunk: &mut Chunk<'_>) -> Result<usize, String> {
+        let count = self.times.len().min(chunk.capacity());
+        let times: ArrayRef = Arc::new(self.times.slice(0, count));
+        self.times = self.times.slice(count, self.times.len() - count);
+        if let Some(mut vector) = chunk.column(0) {
+            array::write(&mut vector, Rows::Range(0, count), &times)?;
+        }
+        Ok(count)
     }
 
     /// Copies the next rows.

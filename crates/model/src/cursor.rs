@@ -52,6 +52,12 @@ pub trait Cursor {
         0
     }
 
+    /// Skips up to `most` event records as [`Cursor::skip_events`] does, and appends the time of each to `times`. Stops
+    /// before a record without a time, and before a time that exceeds 64 bits.
+    fn skip_times(&mut self, most: u32, times: &mut Vec<i64>) {
+        let _ = (most, times);
+    }
+
     /// Excludes event records of these classes from the next message on, as far as that is faster than delivering them.
     /// All other messages, for example damage, stay the same.
     ///
@@ -239,6 +245,10 @@ impl Cursor for BoxedCursor {
 
     fn skip_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
         (**self).skip_events(most, counts)
+    }
+
+    fn skip_times(&mut self, most: u32, times: &mut Vec<i64>) {
+        (**self).skip_times(most, times);
     }
 
     fn exclude(&mut self, classes: &Arc<ExcludedClasses>) {

@@ -81,6 +81,12 @@ pub trait Source: Send {
         0
     }
 
+    /// Skips events and appends their times: see [`Cursor::skip_times`](crate::Cursor::skip_times). Called only while the
+    /// queue is empty.
+    fn skip_times(&mut self, record: &mut Record, most: u32, times: &mut Vec<i64>) {
+        let _ = (record, most, times);
+    }
+
     /// Excludes events of these classes: see [`Cursor::exclude`](crate::Cursor::exclude).
     fn exclude(&mut self, classes: &Arc<ExcludedClasses>) {
         let _ = classes;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::{StringBuilder, StringDictionaryBuilder};
 use arrow_array::types::Int32Type;
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::{Array as _, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use ichnos::tables::{EventColumn, EventScan, ReadBlock, ReadRows};
 
@@ -20,6 +20,7 @@ pub(crate) fn batch(
 ) -> Result<RecordBatch, CallFailure> {
     let made = match block {
         ReadBlock::Count(count) => Ok((usize::try_from(*count).unwrap_or(usize::MAX), Vec::new())),
+        ReadBlock::Times(times) => Ok((times.len(), vec![Arc::new(times.clone()) as ArrayRef])),
         ReadBlock::Rows(rows) => {
             let fields = schema.fields().iter().zip(scan.columns()).enumerate();
             let columns = fields.map(|(index, (field, of))| match of {

@@ -141,8 +141,11 @@ impl IteratorState {
             Ok(Some(ReadBlock::Rows(rows))) => rows,
             found => {
                 self.reader = None;
+                // The columns that all events need are always rows.
+                let other = || CallFailure::new("the events have no rows".to_owned());
+                let found = found.and_then(|end| end.map_or(Ok(false), |_| Err(other())));
                 self.failure = found.as_ref().err().map(CallFailure::again);
-                return found.map(|_| false);
+                return found;
             }
         };
         self.places.resize(rows.len(), (0, 0));

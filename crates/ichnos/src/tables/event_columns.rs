@@ -139,6 +139,13 @@ impl EventColumn {
         }
     }
 
+    /// Returns `true` for the event's time, without fields of this name.
+    pub(super) fn is_time(&self) -> bool {
+        matches!(self, Self::Field(column) if column.shape.is_none()
+            && column.data_type == DataType::Int64
+            && column.spellings.iter().eq(["ts"]))
+    }
+
     pub(super) fn is_of_log(&self) -> bool {
         matches!(self, Self::Level(_) | Self::Message(_))
     }

@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use ichnos_model::cursor::{BoxedCursor, MessageKind};
 use ichnos_model::event::EventCounts;
 use ichnos_model::{Cursor as _, Message};
-use ichnos_table::{OrderedBatches, Projection, TableBatch, TableOptions, TablePlan};
+use ichnos_table::arrow_array::Int64Array;
+use ichnos_table::arrow_array::builder::NullBufferBuilder;
+use ichnos_table::{BATCH_ROWS, OrderedBatches, Projection, TableBatch, TableOptions, TablePlan};
 
 use super::EventColumn;
 use super::log_texts::{LogReader, LogTexts};
@@ -71,6 +73,8 @@ pub struct EventScan {
     /// Wanted columns.
     columns: Vec<Option<EventColumn>>,
     options: TableOptions,
+    /// `true` if the only column is `ts`, for all events.
+    only_times: bool,
     /// `true` if a column is of the log line.
     has_log: bool,
     /// `true` if a column is the path of the trace.
@@ -82,6 +86,8 @@ pub struct EventScan {
 pub enum ReadBlock {
     /// Number of events, for a scan without columns.
     Count(u64),
+    /// Values of the only column, `ts`.
+    Times(Int64Array),
     /// Rows with values.
     Rows(ReadRows),
 }
@@ -154,7 +160,10 @@ impl EventScan {
         let has_log = columns.iter().flatten().any(EventColumn::is_of_log);
         let has_path = columns.iter().flatten().any(|column| matches!(column, EventColumn::Trace(_)));
         let units = units(&query);
-        Ok(Self { query, units, next: AtomicUsize::new(0), columns, options, has_log, has_path })
+        let is_time = |column: &Option<EventColumn>| column.as_ref().is_some_and(EventColumn::is_time);
+        let only_times = columns.len() == 1 && columns.iter().all(is_time);
+        let only_times = only_times && query.selection().wants_all_events();
+        Ok(Self { query, units, next: AtomicUsize::new(0), columns, options, only_times, has_log, has_path })
     }
 
     /// Makes one reader return all events, sorted by time.
@@ -302,6 +311,11 @@ impl EventReader {
                 if count > 0 {
                     return Ok(Some(ReadBlock::Count(count)));
                 }
+            } else if scan.only_times {
+                let times = self.read_times(most, check)?;
+                if !times.is_empty() {
+                    return Ok(Some(ReadBlock::Times(times)));
+                }
             } else {
                 let rows = self.read_rows(scan, most, check)?;
                 if rows.rows > 0 {
@@ -336,6 +350,33 @@ impl EventReader {
             }
         }
         count
+    }
+
+    /// Reads the times of at most `most` events. Most of them come from the headers alone.
+    fn read_times(
+        &mut self,
+        most: usize,
+        check: &mut dyn FnMut() -> io::Result<()>,
+    ) -> io::Result<Int64Array> {
+        let most = most.min(BATCH_ROWS);
+        let mut times = Vec::with_capacity(most);
+        let mut validity = NullBufferBuilder::new(most);
+        while let Some(cursor) = &mut self.cursor
+            && times.len() < most
+        {
+            check()?;
+            let before = times.len();
+            cursor.skip_times((most - before - 1) as u32, &mut times);
+            validity.append_n_non_nulls(times.len() - before);
+            if !cursor.advance() {
+                self.cursor = None;
+            } else if let Some(Message::Event(event)) = cursor.current() {
+                let time = event.nanoseconds().and_then(|time| i64::try_from(time).ok());
+                validity.append(time.is_some());
+                times.push(time.unwrap_or(0));
+            }
+        }
+        Ok(Int64Array::new(times.into(), validity.finish()))
     }
 
     /// Reads rows up to the next batches, or to the end of the unit.

@@ -90,23 +90,54 @@ fn tables_end_early_and_know_all_names_afterwards() {
 
 /// Reads all events, and returns their times.
 fn times(texts: QueryTexts) -> Vec<i64> {
+    times_beside(texts, &[]).into_iter().map(Option::unwrap_or_default).collect()
+}
+
+/// Reads the times of all events, and some other columns.
+fn times_beside(texts: QueryTexts, others: &[&str]) -> Vec<Option<i64>> {
     let query = Arc::new(TraceQuery::open(texts, RunningParts::Nothing).unwrap());
     let options = TableOptions::default();
     let columns = shared_columns(&query, &options).unwrap();
-    let ts = columns.iter().find(|column| column.name() == "ts").cloned();
-    let scan = EventScan::new(&query, vec![ts], &options).unwrap();
+    let column = |name: &str| columns.iter().find(|column| column.name() == name).cloned();
+    let wanted = ["ts"].iter().chain(others).map(|name| column(name)).collect();
+    let scan = EventScan::new(&query, wanted, &options).unwrap();
     let mut reader = EventReader::new(&scan);
     let mut times = Vec::new();
     while let Some(block) = reader.read(&scan).unwrap() {
-        let ReadBlock::Rows(rows) = block else { panic!("only counted") };
-        let mut found = vec![0; rows.len()];
+        let rows = match block {
+            ReadBlock::Rows(rows) => rows,
+            ReadBlock::Times(found) => {
+                assert!(others.is_empty());
+                times.extend(&found);
+                continue;
+            }
+            ReadBlock::Count(_) => panic!("only counted"),
+        };
+        let mut found = vec![None; rows.len()];
         for part in rows.parts() {
             let column = part.batch.batch.column(part.columns[0].unwrap()).as_primitive::<Int64Type>();
-            part.rows.iter().zip(column.values()).for_each(|(row, time)| found[*row as usize] = *time);
+            part.rows.iter().zip(column).for_each(|(row, time)| found[*row as usize] = time);
         }
         times.extend(found);
     }
     times
+}
+
+#[test]
+fn times_alone_are_those_beside_other_columns() {
+    let mut with_times = 0;
+    for trace in std::fs::read_dir(example("")).unwrap() {
+        let trace = trace.unwrap().path();
+        let texts = || QueryTexts::new([trace.clone()]);
+        let is_trace = trace.file_name().unwrap().to_str().unwrap().starts_with("hello-");
+        if !is_trace || TraceQuery::open(texts(), RunningParts::Nothing).is_err() {
+            continue;
+        }
+        let times = times_beside(texts(), &[]);
+        assert_eq!(times, times_beside(texts(), &["event"]), "{trace:?}");
+        with_times += usize::from(times.iter().flatten().next().is_some());
+    }
+    assert!(with_times > 5, "{with_times}");
 }
 
 /// As in traces that declare their classes.

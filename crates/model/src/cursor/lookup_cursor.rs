@@ -62,6 +62,10 @@ impl<L: EventLookup> Cursor for LookupCursor<L> {
         self.inner.skip_events(most, counts)
     }
 
+    fn skip_times(&mut self, most: u32, times: &mut Vec<i64>) {
+        self.inner.skip_times(most, times);
+    }
+
     fn exclude(&mut self, classes: &Arc<ExcludedClasses>) {
         self.inner.exclude(classes);
     }

@@ -182,6 +182,12 @@ impl<I: Reopen> Cursor for SmallCursor<I> {
         }
     }
 
+    fn skip_times(&mut self, most: u32, times: &mut Vec<i64>) {
+        if let SmallCursorState::Reading(cursor) = &mut self.state {
+            cursor.skip_times(most, times);
+        }
+    }
+
     fn exclude(&mut self, classes: &Arc<ExcludedClasses>) {
         if let SmallCursorState::Reading(cursor) = &mut self.state {
             cursor.exclude(classes);

@@ -117,6 +117,16 @@ impl<S: Source> SourceCursor<S> {
         self.current == CurrentMessage::Event
     }
 
+    /// Leaves the current message, whose data is overwritten by what comes next. Returns `false` if a queued message is
+    /// next, or none.
+    fn begin_skipping(&mut self) -> bool {
+        let is_at_records = self.record.messages.is_empty() && !self.is_over;
+        if is_at_records {
+            self.current = CurrentMessage::Nothing;
+        }
+        is_at_records
+    }
+
     /// Returns the kind and the time of the current message if it is from the queue.
     fn queued(&self) -> Option<&(QueuedMessage, Option<i128>)> {
         self.record.messages.current().filter(|_| self.current == CurrentMessage::Queued)
@@ -274,12 +284,13 @@ impl<S: Source> Cursor for SourceCursor<S> {
     }
 
     fn skip_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
-        if !self.record.messages.is_empty() || self.is_over {
-            return 0;
+        if self.begin_skipping() { self.source.skip_events(&mut self.record, most, counts) } else { 0 }
+    }
+
+    fn skip_times(&mut self, most: u32, times: &mut Vec<i64>) {
+        if self.begin_skipping() {
+            self.source.skip_times(&mut self.record, most, times);
         }
-        // The previous event's data is overwritten now.
-        self.current = CurrentMessage::Nothing;
-        self.source.skip_events(&mut self.record, most, counts)
     }
 
     fn exclude(&mut self, classes: &Arc<ExcludedClasses>) {

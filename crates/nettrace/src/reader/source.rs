@@ -129,12 +129,64 @@ impl EventSource {
 
     #[inline(always)]
     fn clock_value(&self, cycles: u64, clock: Option<&ClockClass>) -> ClockValue {
-        let nanoseconds = match self.rows.file.nanoseconds {
-            // 1 GHz, the most frequent case.
-            Some(offset) => offset + i128::from(cycles),
-            None => clock.map_or(0, |clock| clock.nanoseconds(cycles)),
-        };
-        ClockValue { nanoseconds, cycles }
+        ClockValue { nanoseconds: nanoseconds(self.rows.file.nanoseconds, clock, cycles), cycles }
+    }
+
+    /// Skips up to `most` events without faults, while `take` accepts them. Returns their number.
+    #[inline(always)]
+    fn skip_plain_events(
+        &mut self,
+        record: &Record,
+        most: u32,
+        mut take: impl FnMut(&PendingEvent) -> bool,
+    ) -> u32 {
+        if self.rows.faults.check || !self.found.is_empty() {
+            // Each event may break a rule, or have a class that is counted under another number.
+            return 0;
+        }
+        let are_stacks_rows = self.rows.file.index.version != Version::V3;
+        let are_threads_indexes = self.are_threads_indexes();
+        let mut skipped = 0;
+        let mut latest = self.rows.latest;
+        while skipped < most
+            && let Some(entry) = self.rows.pending.peek()
+        {
+            // An event with a fault is a message.
+            let is_wanted = entry.timestamp >= self.rows.wanted.0
+                && entry.timestamp <= self.rows.wanted.1
+                && (entry.stack == 0 || !are_stacks_rows || self.rows.stacks.has(entry.stack))
+                && (entry.labels == 0 || self.rows.labels.get(entry.labels).is_some())
+                && (entry.thread & UNKNOWN_THREAD == 0 || !are_threads_indexes);
+            let form = self.rows.file.forms.get(entry.class as usize);
+            let plans = record.stream.plans().event_records.get(entry.class as usize);
+            let (Some(form), Some(plans), true) = (form, plans, is_wanted) else { break };
+            // The payload may be too short for the class.
+            let length = 8 * u64::from(entry.length);
+            let fits = match (form, &plans.payload) {
+                (PayloadForm::Bits, Some(plan)) => match plan.fixed_size() {
+                    Some(size) => size <= length,
+                    None => {
+                        let payload = payload_of(&self.rows.file, entry);
+                        plan.end(payload, 0, &record.slots).is_some_and(|end| end <= length)
+                    }
+                },
+                (PayloadForm::Raw, _) => length == 0,
+                _ => false,
+            };
+            if !fits || !take(entry) {
+                break;
+            }
+            latest = latest.max(entry.timestamp);
+            self.entry = *entry;
+            self.rows.pending.skip();
+            skipped += 1;
+        }
+        if skipped > 0 {
+            self.rows.latest = latest;
+            self.clock = self.clock_value(self.entry.timestamp, record.stream.clock());
+            self.has_time = true;
+        }
+        skipped
     }
 
     /// Queues the loss for the current entry, which is a gap.
@@ -476,6 +528,15 @@ fn ticks_at(clock: &ClockClass, time: i128, up: bool) -> u64 {
     if up { low } else { low.saturating_sub(1) }
 }
 
+/// Converts ticks to nanoseconds. `offset` is the time at zero of a clock with 1 GHz, the most frequent case.
+#[inline(always)]
+fn nanoseconds(offset: Option<i128>, clock: Option<&ClockClass>, ticks: u64) -> i128 {
+    match offset {
+        Some(offset) => offset + i128::from(ticks),
+        None => clock.map_or(0, |clock| clock.nanoseconds(ticks)),
+    }
+}
+
 impl Source for EventSource {
     fn next(&mut self, record: &mut Record) -> NextRecord {
         loop {
@@ -539,59 +600,29 @@ impl Source for EventSource {
     }
 
     fn skip_events(&mut self, record: &mut Record, most: u32, counts: &mut EventCounts) -> u32 {
-        if self.rows.faults.check || !self.found.is_empty() {
-            // Each event may break a rule, or have a class that is counted under another number.
-            return 0;
-        }
-        let are_stacks_rows = self.rows.file.index.version != Version::V3;
-        let are_threads_indexes = self.are_threads_indexes();
-        let mut skipped = 0;
         let mut times: Option<(u64, u64)> = None;
-        while skipped < most
-            && let Some(entry) = self.rows.pending.peek()
-        {
-            // An event with a fault is a message.
-            let is_wanted = entry.timestamp >= self.rows.wanted.0
-                && entry.timestamp <= self.rows.wanted.1
-                && (entry.stack == 0 || !are_stacks_rows || self.rows.stacks.has(entry.stack))
-                && (entry.labels == 0 || self.rows.labels.get(entry.labels).is_some())
-                && (entry.thread & UNKNOWN_THREAD == 0 || !are_threads_indexes);
-            let form = self.rows.file.forms.get(entry.class as usize);
-            let plans = record.stream.plans().event_records.get(entry.class as usize);
-            let (Some(form), Some(plans), true) = (form, plans, is_wanted) else { break };
-            // The payload may be too short for the class.
-            let length = 8 * u64::from(entry.length);
-            let fits = match (form, &plans.payload) {
-                (PayloadForm::Bits, Some(plan)) => match plan.fixed_size() {
-                    Some(size) => size <= length,
-                    None => {
-                        let payload = payload_of(&self.rows.file, entry);
-                        plan.end(payload, 0, &record.slots).is_some_and(|end| end <= length)
-                    }
-                },
-                (PayloadForm::Raw, _) => length == 0,
-                _ => false,
-            };
-            if !fits {
-                break;
-            }
+        let skipped = self.skip_plain_events(record, most, |entry| {
             counts.add_class(Some(entry.class as usize));
             let (first, last) = times.unwrap_or((entry.timestamp, entry.timestamp));
             times = Some((first.min(entry.timestamp), last.max(entry.timestamp)));
-            self.entry = *entry;
-            self.rows.pending.skip();
-            skipped += 1;
-        }
+            true
+        });
         if let Some((first, last)) = times {
             let clock = record.stream.clock();
-            let last = last.max(self.rows.latest);
             counts.add_time(self.clock_value(first, clock).nanoseconds);
             counts.add_time(self.clock_value(last, clock).nanoseconds);
-            self.rows.latest = last;
-            self.clock = self.clock_value(self.entry.timestamp, clock);
-            self.has_time = true;
         }
         skipped
+    }
+
+    fn skip_times(&mut self, record: &mut Record, most: u32, times: &mut Vec<i64>) {
+        let stream = Arc::clone(&record.stream);
+        let offset = self.rows.file.nanoseconds;
+        self.skip_plain_events(record, most, |entry| {
+            let time = i64::try_from(nanoseconds(offset, stream.clock(), entry.timestamp)).ok();
+            times.extend(time);
+            time.is_some()
+        });
     }
 
     fn packet<'p>(&'p self, record: &'p Record) -> Option<Packet<'p>> {
