@@ -154,8 +154,9 @@ fn read_all(traces: &[&dyn OpenedTrace], bytes: u64) -> Reading {
             assert!(summary.bytes <= bytes, "{summary:?}");
         }
         trace.diagnostics().iter().for_each(|problem| drop(problem.to_string()));
-        let pairs = trace.cursors(Window::default()).into_iter().zip(trace.cursors(Window::default()));
-        pairs.for_each(|(one, other)| check_counts(one, other));
+        let pairs = || trace.cursors(Window::default()).into_iter().zip(trace.cursors(Window::default()));
+        pairs().for_each(|(one, other)| check_counts(one, other));
+        pairs().for_each(|(one, other)| check_times(one, other));
         cursors.push(DamageCursor::new(trace.damage().to_vec()).boxed());
         cursors.extend(trace.cursors(Window::default()));
     }
@@ -235,6 +236,28 @@ fn check_counts(mut cursor: impl StreamCursor, mut counting: impl StreamCursor) 
             break;
         }
     }
+}
+
+/// Times of skipped events are those of the events.
+fn check_times(mut cursor: impl StreamCursor, mut skipping: impl StreamCursor) {
+    let (mut expected, mut found) = (Vec::new(), Vec::new());
+    while found.len() < MOST_EVENTS as usize {
+        let mut times = Vec::new();
+        skipping.skip_times(50, &mut times);
+        found.extend(times.into_iter().map(|time| Some(i128::from(time))));
+        if !skipping.advance() {
+            break;
+        }
+        if let Some(Message::Event(event)) = skipping.current() {
+            found.push(event.nanoseconds());
+        }
+    }
+    while expected.len() < found.len() && cursor.advance() {
+        if let Some(Message::Event(event)) = cursor.current() {
+            expected.push(event.nanoseconds());
+        }
+    }
+    assert_eq!(found, expected);
 }
 
 fn check_event(event: &Event<'_>) {

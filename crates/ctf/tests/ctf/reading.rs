@@ -333,8 +333,30 @@ pub fn observed(trace: &CtfTrace) -> Vec<MessageReport> {
             assert_eq!(counts, one_by_one);
             assert_eq!(others, observed.len() - events(&observed).len());
         }
+        let one_by_one = event_times(trace.cursors(window), 0);
+        for most in [1, 3, u32::MAX] {
+            assert_eq!(event_times(trace.cursors(window), most), one_by_one);
+        }
     }
     observed
+}
+
+/// Returns the times of all events. Cursors skip up to `most` events at once.
+fn event_times(cursors: Vec<BoxedCursor>, most: u32) -> Vec<Option<i128>> {
+    let (mut times, mut skipped) = (Vec::new(), Vec::new());
+    for mut cursor in cursors {
+        loop {
+            cursor.skip_times(most, &mut skipped);
+            times.extend(skipped.drain(..).map(|time| Some(i128::from(time))));
+            if !cursor.advance() {
+                break;
+            }
+            if let Some(Message::Event(event)) = cursor.current() {
+                times.push(event.nanoseconds());
+            }
+        }
+    }
+    times
 }
 
 /// Checks that cursors which are suspended at each message return the same messages, positions and times, in any
