@@ -238,7 +238,7 @@ fn check_counts(mut cursor: impl StreamCursor, mut counting: impl StreamCursor) 
     }
 }
 
-/// Times of skipped events are those of the events.
+/// Skipping gives the same times as reading each event.
 fn check_times(mut cursor: impl StreamCursor, mut skipping: impl StreamCursor) {
     let (mut expected, mut found) = (Vec::new(), Vec::new());
     while found.len() < MOST_EVENTS as usize {

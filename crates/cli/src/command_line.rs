@@ -71,7 +71,7 @@ fn mark_queries(mut words: Vec<OsString>, command: &clap::Command) -> Vec<OsStri
     words
 }
 
-/// Returns `true` for a comment of several words or lines. Values of options can have several lines, too.
+/// Returns `true` for a comment with several words or lines. Option values can have several lines, too.
 fn is_commented_query(word: &OsStr, command: &clap::Command) -> bool {
     let Some(comment) = word.to_str().and_then(|word| word.strip_prefix("--")) else { return false };
     let is_option = || {

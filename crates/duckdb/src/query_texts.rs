@@ -14,7 +14,7 @@ pub(crate) const OPENING: &[Parameter] = &[c"map", c"clock_offset", c"assume_cor
 pub(crate) const SELECTING: &[Parameter] =
     &[c"event", c"filter", c"begin", c"end", c"map", c"clock_offset", c"assume_correlated"];
 
-/// Named parameters of functions that return events.
+/// Named parameters for functions that return events.
 pub(crate) const READING: &[Parameter] =
     &[c"event", c"filter", c"begin", c"end", c"map", c"clock_offset", c"assume_correlated", c"timestamps"];
 

@@ -37,7 +37,7 @@ pub(crate) fn beside_for_old(target: &Path) -> PathBuf {
     beside(target).with_extension("replaced")
 }
 
-/// Returns the beginning of the names of temporary outputs for a path.
+/// Returns the prefix of temporary output names for a path.
 fn prefix(target: &Path) -> OsString {
     let mut name = OsString::from(".");
     name.push(target.file_name().unwrap_or_default());
@@ -114,7 +114,7 @@ fn is_at(_: &File, _: &Path) -> bool {
     true
 }
 
-/// Creates a directory with an unused name next to another one. Returns it with its lock.
+/// Creates a directory with an unused name in the same parent directory. Returns it with its lock.
 pub(crate) fn create_directory(target: &Path) -> io::Result<(PathBuf, Option<File>)> {
     create(target, |path| {
         fs::create_dir(path)?;
@@ -128,7 +128,7 @@ pub(crate) fn create_directory(target: &Path) -> io::Result<(PathBuf, Option<Fil
     })
 }
 
-/// Creates a file with an unused name next to another one.
+/// Creates a file with an unused name in the same directory.
 pub(crate) fn create_file(target: &Path) -> io::Result<(PathBuf, File)> {
     let open = |path: &Path| Ok(Some(OpenOptions::new().write(true).create_new(true).open(path)?));
     let (path, file) = create(target, open)?;

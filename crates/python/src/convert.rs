@@ -21,8 +21,8 @@ use crate::trace::PythonTrace;
 
 /// Writes traces in another format, and returns what was written.
 ///
-/// `paths` are those of `open`, with its `offset`, `map` and `assume_correlated`; or a `Trace`. The format is `to` (`"ctf"`,
-/// `"jsonl"`, `"parquet"`, `"perfetto"`, ...), or follows from the extension of `output`. `options` sets options of the
+/// `paths` are the same as for `open`, with its `offset`, `map` and `assume_correlated`, or they are a `Trace`. The format is `to` (`"ctf"`,
+/// `"jsonl"`, `"parquet"`, `"perfetto"`, ...), or follows from the file extension in `output`. `options` sets options of the
 /// format: `{"timestamps": "micros"}`. `event`, `filter`, `begin` and `end` select events as for `Trace.events`. An existing
 /// output is an error without `force`.
 ///
@@ -82,7 +82,7 @@ pub(crate) fn convert<'py>(
     describe(py, &report)
 }
 
-/// Opens the traces, or takes those of a `Trace`, and selects events.
+/// Opens the traces, or takes an open `Trace`, and selects events.
 fn select(
     py: Python<'_>,
     paths: &Bound<'_, PyAny>,

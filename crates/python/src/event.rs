@@ -12,7 +12,7 @@ const COMMON: [&str; 5] = ["ts", "event", "stream", "packet", "seq"];
 /// Event of a trace: a mapping from column names to values, which are decoded when they are asked for.
 ///
 /// The names are those of the columns of `Trace.events`: `event["next_comm"]`, `event["ctx.vpid"]`. A field that the event
-/// does not have is `None`, and a field that its class does not have is a `KeyError`. Keys and types are those of the class:
+/// does not have is `None`, and a field that its class does not have is a `KeyError`. Keys and types come from the class:
 /// a table can spell a name in another way, which is found, too.
 #[pyclass(frozen, module = "ichnos", name = "Event", mapping)]
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Batches of events of all classes.
+//! Batches with events from all classes.
 
 use std::sync::Arc;
 

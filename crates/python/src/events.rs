@@ -90,7 +90,7 @@ struct IteratorState {
     reader: Option<(EventScan, EventReader)>,
     /// Raised by each further call, because an iterator that failed must not look complete.
     failure: Option<CallFailure>,
-    /// `true` with the column `time`, which is no field.
+    /// `true` with the column `time`, which is not a field.
     has_time: bool,
     /// Columns that are not in the batches.
     extras: Vec<EventColumn>,
@@ -169,7 +169,7 @@ impl IteratorState {
     }
 }
 
-/// Returns the names of the columns: those of the class, and of the table, which can differ in case.
+/// Returns the column names in the class and in the table, which can differ in case.
 fn names(batch: &RecordBatch, part: &BlockPart, scan: &EventScan, has_time: bool) -> ColumnNames {
     let of_table = scan.columns().iter().zip(part.columns.iter());
     let known = of_table.filter_map(|(column, at)| Some((column.as_ref()?.name().to_owned(), (*at)?)));

@@ -24,7 +24,7 @@ const SHOWN: usize = 100;
 pub(crate) struct ColumnNames {
     schema: SchemaRef,
     indexes: HashMap<String, usize>,
-    /// `true` for columns of signed integers in bytes, `false` for those of unsigned ones.
+    /// Columns with integers in bytes: `true` for signed integers, `false` for unsigned integers.
     integers: HashMap<usize, bool>,
     texts: OnceLock<Vec<Py<PyString>>>,
     has_time: bool,
@@ -54,7 +54,7 @@ impl ColumnNames {
         self.has_time
     }
 
-    /// Adds further names of columns, unless other columns have them.
+    /// Adds further column names, unless other columns have them.
     pub(crate) fn with_names(mut self, names: impl IntoIterator<Item = (String, usize)>) -> Self {
         for (name, at) in names {
             self.indexes.entry(name).or_insert(at);

@@ -21,7 +21,7 @@ use crate::failure::{CallFailure, caught};
 /// `EINVAL`. Consumers show the message with it.
 const FAILED: c_int = 22;
 
-/// Message for a call during another one.
+/// Message for a call during another call.
 const BUSY: &CStr = c"the stream is busy with another call: read it in one thread at a time";
 
 /// Private data of a stream.

@@ -1,4 +1,4 @@
-//! Batches of events that several threads make.
+//! Event batches that several threads make.
 
 use std::mem::ManuallyDrop;
 use std::process;
@@ -31,7 +31,7 @@ pub(crate) struct ThreadedBatches {
     process: u32,
 }
 
-/// Scan with its readers, which keep the columns of classes.
+/// Scan with its readers, which keep each class's columns.
 struct SharedScan {
     scan: EventScan,
     schema: SchemaRef,

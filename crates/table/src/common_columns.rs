@@ -17,7 +17,7 @@ pub(crate) const COLUMNS_FILE: &str = "columns.parquet";
 /// Start of the metadata keys in this file for columns that are left out.
 const LEFT_OUT_KEY: &str = "ichnos.left_out";
 
-/// Two types without a type that can represent the values of both.
+/// Two types without a common type for all values.
 type Unlike = (DataType, DataType);
 
 /// Columns of all tables.

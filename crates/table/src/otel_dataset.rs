@@ -107,7 +107,7 @@ impl OtelDataset {
 pub struct OtelLosses {
     /// Number of elements that cannot be rows.
     pub elements: u64,
-    /// Number of rows with values for which there is no column: flags, numbers of dropped parts, times of observation.
+    /// Number of rows with values that lack a column: flags, dropped counts, observation times.
     pub values: u64,
 }
 

@@ -86,7 +86,7 @@ impl<C: OtelColumns> OtelTable<C> {
         Ok(())
     }
 
-    /// Returns the largest partition. Its place decides among equal ones, not the hash.
+    /// Returns the largest partition. Its place decides among equal partitions, not the hash.
     fn largest(&self, size: impl Fn(&OpenRows<C>) -> usize) -> Option<Option<Partition>> {
         let largest = self
             .open

@@ -166,7 +166,7 @@ impl ScopeNames {
         Some(Self { scope, context, nodes: nodes.into() })
     }
 
-    /// Returns the argument names of some members of a scope. `select` returns the name of a member with an index and a
+    /// Returns the argument names for some members in a scope. `select` returns the name of a member with an index and a
     /// name, or `None` if it is hidden.
     pub(super) fn selected(
         event: &Event<'_>,

@@ -407,7 +407,7 @@ impl TraceQuery {
         Ok(reader.cursor().boxed())
     }
 
-    /// Checks the names of fields in the filter again, after all classes were found. Unknown event names are
+    /// Checks the filter's field names again, after all classes were found. Unknown event names are
     /// accepted, as in traces that declare their classes.
     ///
     /// # Errors

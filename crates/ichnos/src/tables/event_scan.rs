@@ -352,7 +352,7 @@ impl EventReader {
         count
     }
 
-    /// Reads the times of at most `most` events. Most of them come from the headers alone.
+    /// Reads up to `most` event times. Most of them come from the headers alone.
     fn read_times(
         &mut self,
         most: usize,

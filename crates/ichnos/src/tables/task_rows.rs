@@ -61,7 +61,7 @@ struct TaskList {
     next: usize,
 }
 
-/// Reads all events. Events of other formats join the tasks that they name.
+/// Reads all events. In other formats, events join the tasks that they name.
 fn find_tasks(session: &Session, goes_on: &mut dyn FnMut() -> bool) -> Result<Tasks, QueryError> {
     let mut options = TaskOptions::default();
     options.find_mentions = crate::formats().filter_map(|format| format.find_mentions).collect();

@@ -70,7 +70,7 @@ pub(crate) fn elements(path: &Path, names: [&str; 3]) -> Vec<Json> {
     all
 }
 
-/// Returns the elements of all signals as lines of JSON, each with its resource and scope.
+/// Returns the elements for all signals as JSON lines, each with its resource and scope.
 pub(crate) fn all_elements(text: &str) -> Vec<String> {
     let mut all = Vec::new();
     for line in text.lines() {

@@ -9,7 +9,7 @@ use ichnos_testing::find_python;
 use crate::otlp::convert;
 use crate::viewers::{examples, open, writer};
 
-/// Requests with all fields and types of values.
+/// Requests with all fields and value types.
 fn elements() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ichnos/elements.otlp.jsonl")
 }

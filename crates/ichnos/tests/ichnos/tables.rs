@@ -53,7 +53,7 @@ fn wrong_texts_are_errors_that_name_the_parameter() {
     }
 }
 
-/// Times of unrelated clocks are not in one table, as in a dataset that the command writes.
+/// Unrelated clocks have no common table, as in a dataset that the command writes.
 #[test]
 fn unrelated_clocks_need_permission() {
     let mut texts = QueryTexts::new(["hello-lttng/trace", "hello-fxt/frames.fxt"].map(example));

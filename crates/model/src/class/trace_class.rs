@@ -254,7 +254,7 @@ pub struct EventRecordClass {
     pub is_undescribed: bool,
     /// Log role, if the events are log lines.
     pub log: Option<Arc<LogRole>>,
-    /// Element role, if the events are parts of OpenTelemetry elements.
+    /// Element role, if the events come from OpenTelemetry elements.
     pub element: Option<Arc<ElementRole>>,
     /// `true` if the events describe things that other events refer to at any time: process, module and function names.
     /// Cuts of a trace keep them.

@@ -126,7 +126,7 @@ fn become_shell(mut command: Command) -> io::Result<ExitStatus> {
     command.status()
 }
 
-/// Waits for a program. It gets Ctrl-C, too, but DuckDB looks for it only between two chunks of rows. A filter that selects
+/// Waits for a program. It gets Ctrl-C, too, but DuckDB looks for it only between two row chunks. A filter that selects
 /// nothing makes no rows.
 fn watched(child: Child) -> io::Result<ExitStatus> {
     let child = Arc::new(Mutex::new(child));
@@ -213,7 +213,7 @@ fn start(copies: Vec<Copy>) -> io::Result<Receiver<io::Result<()>>> {
     Ok(results)
 }
 
-/// Waits for the results of copies. After Ctrl-C, a copy is left if nobody reads the output.
+/// Waits until copies end. After Ctrl-C, a copy is left if nobody reads the output.
 fn wait_for(count: usize, results: &Receiver<io::Result<()>>) -> io::Result<()> {
     let mut deadline = None;
     let mut left = count;
