@@ -296,7 +296,10 @@ impl TableWorker {
             added = self.add(event);
         }
         match added {
-            Some((class, true)) => self.end_batch(class, event.class_index()),
+            Some(true) => match self.streams.class_index(event.stream) {
+                Some(class) => self.end_batch(class, event.class_index()),
+                None => Ok(()),
+            },
             _ if self.waiting > MOST_WAITING => {
                 self.ending = Some((0, 0));
                 Ok(())
@@ -305,11 +308,10 @@ impl TableWorker {
         }
     }
 
-    /// Appends an event to the rows of its class. Returns the index of the data stream class, and `true` if there are
-    /// enough rows for a batch. Returns `None` without a table.
+    /// Appends an event to the rows of its class. Returns `true` if there are enough rows for a batch. Returns `None` without
+    /// a table.
     #[inline]
-    fn add(&mut self, event: &Event<'_>) -> Option<(usize, bool)> {
-        let class = self.streams.class_index(event.stream)?;
+    fn add(&mut self, event: &Event<'_>) -> Option<bool> {
         let (place, tables, _) = self.streams.get_mut(event.stream)?;
         let StreamProgress { number, packet, events, run, context, .. } = place;
         let rows = tables.rows_mut(event.class_index())?;
@@ -327,7 +329,7 @@ impl TableWorker {
         self.events += 1;
         self.undecoded += u64::from(!is_decoded);
         self.waiting += bytes;
-        Some((class, rows.is_full()))
+        Some(rows.is_full())
     }
 
     /// Ends the rows of the event's class if they are in another partition.
