@@ -61,9 +61,11 @@ mod row;
 mod rule;
 mod schema;
 mod shape;
+mod signal_guess;
 mod span;
 mod stored_kind;
 mod wire;
+mod wire_schema;
 
 pub use self::fault::RequestFault;
 pub use self::format::OtlpRequests;

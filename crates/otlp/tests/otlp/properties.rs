@@ -145,6 +145,72 @@ fn both_encodings_have_the_same_events() {
     });
 }
 
+/// Drops most fields of an element.
+fn drop_fields(random: &mut Random, element: &mut Json) {
+    let Json::Object(fields) = element else { unreachable!() };
+    fields.retain(|_, _| random.below(3) == 0);
+}
+
+/// Returns `true` if a span has a field that no other element has.
+fn is_surely_span(span: &Json) -> bool {
+    let some = |name: &str| span.get(name).is_some();
+    [
+        "startTimeUnixNano",
+        "endTimeUnixNano",
+        "kind",
+        "droppedAttributesCount",
+        "droppedEventsCount",
+        "links",
+        "flags",
+    ]
+    .into_iter()
+    .any(some)
+        || some("status")
+        || some("parentSpanId")
+        || (some("traceId") && some("spanId"))
+}
+
+/// Returns `true` if a metric has a name that no identifier is, or data that is surely a point.
+fn is_surely_metric(metric: &Json) -> bool {
+    metric.get("name").is_some()
+        || ["gauge", "sum", "histogram"].iter().any(|data| metric.get(data).is_some())
+}
+
+/// Requests in protobuf whose elements lack most fields have the signal that any of the elements shows.
+#[test]
+fn signals_of_sparse_requests_are_guessed() {
+    cases(800, |random| {
+        let mut request = request(random);
+        let (outer, resources) = request.as_object_mut().unwrap().iter_mut().next().unwrap();
+        let (inner, name) = match outer.as_str() {
+            "resourceSpans" => ("scopeSpans", "spans"),
+            "resourceLogs" => ("scopeLogs", "logRecords"),
+            _ => ("scopeMetrics", "metrics"),
+        };
+        let is_log = name == "logRecords";
+        let mut is_sure = is_log;
+        for resource in resources.as_array_mut().unwrap() {
+            for element in resource[inner][0][name].as_array_mut().unwrap() {
+                drop_fields(random, element);
+                is_sure |= match name {
+                    "spans" => is_surely_span(element),
+                    "metrics" => is_surely_metric(element),
+                    _ => false,
+                };
+            }
+        }
+        if !is_sure {
+            return;
+        }
+        let json = request.to_string();
+        assert_eq!(
+            print(&[("a.pb", &to_protobuf(&request))]),
+            print(&[("a.json", json.as_bytes())]),
+            "{json}"
+        );
+    });
+}
+
 /// Any changed byte gives damage or another event, never a panic.
 #[test]
 fn changed_bytes_are_read() {
