@@ -1,6 +1,6 @@
 //! OTLP encodings behind common functions.
 
-use ichnos_json::write::{push_string, push_utf8};
+use ichnos_json::write::{push_base64, push_string, push_utf8};
 
 use crate::protobuf;
 use ichnos_export::number;
@@ -273,42 +273,6 @@ impl OtlpEncoding {
             _ if value.is_finite() => number::push_shortest(out, value),
             _ if value.is_nan() => push_string(out, "NaN"),
             _ => push_string(out, if value > 0.0 { "Infinity" } else { "-Infinity" }),
-        }
-    }
-}
-
-/// Appends base64 digits.
-fn push_base64(out: &mut Vec<u8>, bytes: &[u8]) {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for chunk in bytes.chunks(3) {
-        let mut word = [0; 4];
-        for (byte, place) in chunk.iter().zip(&mut word[1..]) {
-            *place = *byte;
-        }
-        let word = u32::from_be_bytes(word);
-        for index in 0..4 {
-            let digit = (word >> (18 - 6 * index)) & 63;
-            out.push(if index <= chunk.len() { DIGITS[digit as usize] } else { b'=' });
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bytes_are_base64() {
-        for (bytes, digits) in [
-            (&b""[..], ""),
-            (b"f", "Zg=="),
-            (b"fo", "Zm8="),
-            (b"foo", "Zm9v"),
-            (b"\xfb\xff\xbfa", "+/+/YQ=="),
-        ] {
-            let mut out = Vec::new();
-            push_base64(&mut out, bytes);
-            assert_eq!(out, digits.as_bytes());
         }
     }
 }
