@@ -27,7 +27,7 @@ use ichnos_model::digest::ValueHash;
 const OUTSIDE: &str = "span event outside the time of its span -> log record";
 const SAME_SPANS: &str = "open spans with the same identifiers and name: the innermost ends first";
 const SAME_IDS: &str = "span event for open spans with the same identifiers -> event of the innermost one";
-const SCOPES: &str = "scope beyond the limit of 65,536";
+const SCOPES: &str = "scope beyond the limit of 65,536, or 64 MiB";
 
 impl ElementEncoder {
     /// Passes the named members of a scope to an argument writer as attributes. Returns `false` if they are too large.

@@ -40,7 +40,7 @@ const UNWANTED: [&str; 3] = [
     "log record: another signal was selected",
     "counter value: another signal was selected",
 ];
-const RESOURCES: &str = "event process beyond the limit of 65,536";
+const RESOURCES: &str = "event process beyond the limit of 65,536, or 64 MiB";
 
 /// State of a data stream.
 #[derive(Debug, Default)]
