@@ -9,22 +9,10 @@ use crate::fault::{Decoded, RequestFault};
 use crate::input::{EncodedMessage, FieldInput, RequestEncoding};
 use crate::log_record::LogRecord;
 use crate::origin::OriginMessage;
+use crate::request_signal::RequestSignal;
 use crate::schema::{request, resource_elements, scope_elements};
 use crate::signal_guess::SignalGuess;
 use crate::span::SpanRecord;
-
-ichnos_model::named_enum! {
-    /// Signal of OpenTelemetry.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-    pub enum RequestSignal {
-        /// Spans.
-        Traces = "traces",
-        /// Log records.
-        Logs = "logs",
-        /// Data points of metrics.
-        Metrics = "metrics",
-    }
-}
 
 /// A decoded span, log record or data point.
 #[derive(Debug)]

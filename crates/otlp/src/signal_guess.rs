@@ -1,6 +1,6 @@
 //! Guesses the signal of requests in protobuf, which do not tell it.
 
-use crate::request::RequestSignal;
+use crate::request_signal::RequestSignal;
 use crate::wire::{WireReader, WireValue};
 use crate::wire_schema::WireKind;
 

@@ -1,6 +1,6 @@
 //! Kinds of the fields in protobuf messages, which tell the signals apart.
 
-use crate::request::RequestSignal;
+use crate::request_signal::RequestSignal;
 use crate::wire::{WireReader, WireValue};
 
 /// Kind of a field.
