@@ -113,6 +113,34 @@ fn changed_attributes_of_resources_are_listed() {
     assert_eq!(resource(&many("stringValue")), [""; 0]);
 }
 
+/// If too many spans are open, the oldest is written without its end, which becomes a log record with its status.
+#[test]
+fn ends_of_spans_beyond_the_limit_are_listed() {
+    let spans: Vec<String> = (0..16_386)
+        .map(|number| {
+            let ids =
+                format!(r#""traceId":"5b8efff798038103d269b633813fc60c","spanId":"{:016x}""#, number + 1);
+            let (begin, end) = (1_000 + number, 100_000 + number);
+            let status = r#""status":{"code":2,"message":"no"}"#;
+            format!(r#"{{{ids},"startTimeUnixNano":"{begin}","endTimeUnixNano":"{end}",{status}}}"#)
+        })
+        .collect();
+    let request = format!(r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{}]}}]}}]}}"#, spans.join(","));
+    let found = losses(&request);
+    for loss in ["more than 16,384 spans, or 64 MiB, were open", "end of a span that was written early"] {
+        let is_it = |found: &&String| found.starts_with("2 ") && found.contains(loss);
+        assert!(found.iter().any(|found| is_it(&found)), "{found:?}");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (input, output) = (directory.path().join("in.otlp.jsonl"), directory.path().join("out.jsonl"));
+    std::fs::write(&input, &request).unwrap();
+    convert(&open(&input), "otlp", None, &output);
+    let text = std::fs::read_to_string(&output).unwrap();
+    let status = r#"{"key":"end.status","value":{"stringValue":"error"}}"#;
+    let message = r#"{"key":"end.status_message","value":{"stringValue":"no"}}"#;
+    assert_eq!([status, message].map(|attribute| text.matches(attribute).count()), [2, 2]);
+}
+
 /// Both sides of a remote call can share their identifiers, in one service or two. Spans can lack them.
 #[test]
 fn spans_with_the_same_identifiers_keep_their_ends() {

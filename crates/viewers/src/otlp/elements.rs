@@ -17,7 +17,7 @@ use super::origins::EncodedOrigin;
 use super::point_value::PointValue;
 use super::schema::{histogram, log, metric, resource, span, value};
 use super::spans::{ElementKey, EndedSpan, SpanEnd};
-use super::telemetry::{OtlpStream, Telemetry, UNBEGUN};
+use super::telemetry::{OtlpStream, Telemetry};
 use crate::arguments::{ScopeArguments, ScopeNames};
 use ichnos_analysis::events::losses::record_loss;
 use ichnos_analysis::events::tracks::name_key;
@@ -352,7 +352,7 @@ impl Telemetry {
         let track = Self::element_track(context, &read.ids());
         let ended = self.spans.end_element(track, Self::element_key(context, read));
         let EndedSpan::Open(mut open) = ended else {
-            record_loss(&mut self.losses, context.event, LossKind::Lowered, "", UNBEGUN);
+            self.note_end(context.event, &ended);
             let ids = read.ids();
             let ids = ids.trace.zip(ids.span).map(|(trace, span)| SpanIds { trace, span });
             return self.log_record(context, stream, ids);

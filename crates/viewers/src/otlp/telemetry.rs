@@ -34,7 +34,8 @@ const UNTIMED: &str = "unknown span start -> 1 ns after the clock origin";
 /// Maximum number of written spans with known start and end. Beyond it, all are forgotten.
 const MOST_ENDED: usize = 1 << 16;
 
-pub(super) const UNBEGUN: &str = "end of an unopened span -> log record";
+const UNBEGUN: &str = "end of an unopened span -> log record";
+const LATE: &str = "end of a span that was written early: time and fields, such as a status -> log record";
 const UNWANTED: [&str; 3] = [
     "span: another signal was selected",
     "log record: another signal was selected",
@@ -410,8 +411,8 @@ impl Telemetry {
                 self.write_span(open, Some(context.time));
                 fits
             }
-            EndedSpan::Written | EndedSpan::Unknown => {
-                record_loss(&mut self.losses, context.event, LossKind::Lowered, "", UNBEGUN);
+            missing @ (EndedSpan::Written | EndedSpan::Unknown) => {
+                self.note_end(context.event, &missing);
                 let ids = self.ids_on(context.thread_track);
                 self.log_record(context, stream, ids)
             }
@@ -456,6 +457,12 @@ impl Telemetry {
             })
         };
         track.is_some_and(has_room) || self.log_record(context, stream, ids)
+    }
+
+    /// Notes the end of a span that is not open.
+    pub(super) fn note_end(&mut self, event: &Event<'_>, missing: &EndedSpan) {
+        let what = if matches!(missing, EndedSpan::Written) { LATE } else { UNBEGUN };
+        record_loss(&mut self.losses, event, LossKind::Lowered, "", what);
     }
 
     pub(super) fn log_record(
