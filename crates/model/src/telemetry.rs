@@ -89,6 +89,11 @@ pub mod element_field {
     pub const RESOURCE_SCHEMA: &str = "otel.resource.schema_url";
     /// Number of dropped attributes of the resource, in the resource.
     pub const RESOURCE_DROPPED: &str = "otel.resource.dropped_attributes";
+
+    /// All fields that OpenTelemetry defines for a scope.
+    pub const OF_SCOPE: [&str; 4] = [SCOPE_NAME, SCOPE_VERSION, SCOPE_SCHEMA, SCOPE_DROPPED];
+    /// All fields that OpenTelemetry defines for a resource.
+    pub const OF_RESOURCE: [&str; 2] = [RESOURCE_SCHEMA, RESOURCE_DROPPED];
 }
 
 crate::named_enum! {
@@ -131,10 +136,13 @@ pub struct ElementRole {
     pub own: Vec<String>,
     /// Names of payload members that differ from the names of their attributes, with these names.
     pub renamed: Vec<(String, String)>,
+    /// The same for members of the resource. A member that is listed is an attribute, whatever its name.
+    pub renamed_in_resource: Vec<(String, String)>,
+    /// The same for members of the scope, in the specific context.
+    pub renamed_in_scope: Vec<(String, String)>,
     /// `true` if some values became texts, because an array or a list has no common type.
     pub has_lowered_values: bool,
-    /// `true` if attributes of the resource or scope have other names or became texts, because there were too many, or
-    /// several with one name.
+    /// `true` if attributes of the resource or scope became texts, because there were too many.
     pub has_changed_origin: bool,
     /// `true` if there were too many classes: the payload has the names and texts of all fields in an array.
     pub is_shared: bool,
@@ -160,10 +168,17 @@ impl ElementRole {
             (NAME, text(&self.name)),
             (OWN, Value::Array(self.own.iter().map(|name| text(name)).collect())),
         ];
-        if !self.renamed.is_empty() {
-            let renamed = self.renamed.iter();
+        for (entry, renamed) in [
+            (RENAMED, &self.renamed),
+            (RENAMED_IN_RESOURCE, &self.renamed_in_resource),
+            (RENAMED_IN_SCOPE, &self.renamed_in_scope),
+        ] {
+            let renamed = renamed.iter();
             let renamed = renamed.map(|(member, name)| Value::Array(vec![text(member), text(name)]));
-            entries.push((RENAMED, Value::Array(renamed.collect())));
+            let renamed: Vec<Value> = renamed.collect();
+            if !renamed.is_empty() {
+                entries.push((entry, Value::Array(renamed)));
+            }
         }
         for (name, is_set) in [
             (LOWERED, self.has_lowered_values),
@@ -198,6 +213,8 @@ impl ElementRole {
             name: value.get(NAME).and_then(text)?,
             own: list(OWN).iter().filter_map(text).collect(),
             renamed: list(RENAMED).iter().filter_map(pair).collect(),
+            renamed_in_resource: list(RENAMED_IN_RESOURCE).iter().filter_map(pair).collect(),
+            renamed_in_scope: list(RENAMED_IN_SCOPE).iter().filter_map(pair).collect(),
             has_lowered_values: is_set(LOWERED),
             has_changed_origin: is_set(CHANGED_ORIGIN),
             is_shared: is_set(SHARED),
@@ -210,6 +227,8 @@ const PART: &str = "part";
 const NAME: &str = "name";
 const OWN: &str = "own";
 const RENAMED: &str = "renamed";
+const RENAMED_IN_RESOURCE: &str = "renamed-in-resource";
+const RENAMED_IN_SCOPE: &str = "renamed-in-scope";
 const LOWERED: &str = "lowered";
 const CHANGED_ORIGIN: &str = "changed-origin";
 const SHARED: &str = "shared";
@@ -225,6 +244,8 @@ mod tests {
             name: "GET".to_owned(),
             own: vec!["span".to_owned(), "kind".to_owned()],
             renamed: vec![("kind_2".to_owned(), "kind".to_owned())],
+            renamed_in_resource: vec![("a_2".to_owned(), "a".to_owned())],
+            renamed_in_scope: vec![("b".to_owned(), "b".to_owned())],
             has_lowered_values: true,
             has_changed_origin: true,
             is_shared: false,

@@ -22,6 +22,7 @@ mod ids;
 mod link_sink;
 mod log_records;
 mod number_sink;
+mod origin_pairs;
 mod origins;
 mod point_value;
 mod requests;

@@ -102,15 +102,16 @@ fn changed_attributes_of_resources_are_listed() {
     };
     let attribute = |name: &str, kind: &str| format!(r#"{{"key":"{name}","value":{{"{kind}":"1"}}}}"#);
     let many = |kind| (0..300).map(|number| attribute(&format!("a{number}"), kind)).collect::<Vec<_>>();
-    let repeated = [attribute("a", "intValue"), attribute("a", "intValue")];
-    for attributes in [&many("intValue")[..], &repeated] {
-        let found = resource(attributes);
+    let own = attribute("otel.resource.schema_url", "stringValue");
+    for attributes in [many("intValue"), [many("stringValue"), vec![own]].concat()] {
+        let found = resource(&attributes);
         assert!(
             found.iter().any(|found| found.contains("attributes of a resource or scope: too many")),
             "{found:?}"
         );
     }
     assert_eq!(resource(&many("stringValue")), [""; 0]);
+    assert_eq!(resource(&[attribute("a", "intValue"), attribute("a", "intValue")]), [""; 0]);
 }
 
 /// If too many spans are open, the oldest is written without its end, which becomes a log record with its status.

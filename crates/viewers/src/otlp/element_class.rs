@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ichnos_model::field::{FieldRef, FieldValue};
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::meaning::{CauseKind, Meaning};
+use ichnos_model::plan::Node;
 use ichnos_model::telemetry::{ElementPart, ElementRole, element_field};
 use ichnos_model::{Event, Scope};
 
@@ -19,8 +20,7 @@ const NAME: &str = "name";
 
 /// Loss reasons.
 const MIXED: &str = "list or array without a common type -> texts";
-const ORIGINS: &str =
-    "attributes of a resource or scope: too many, or repeated names -> texts, or names with numbers";
+const ORIGINS: &str = "attributes of a resource or scope: too many -> texts";
 const SHARED: &str = "event beyond the limit of classes: fields -> attributes with texts";
 const POINTS: &str = "exponential histogram or summary -> gauges of its count and sum";
 
@@ -108,8 +108,8 @@ impl ElementClass {
             body,
             links,
             buckets,
-            scope: OriginFields::of_scope(event, names),
-            resource: OriginFields::of_resource(event, names),
+            scope: OriginFields::of_scope(event, &role, names),
+            resource: OriginFields::of_resource(event, &role, names),
             shared: shared.filter(|_| role.is_shared),
             role,
         })
@@ -337,21 +337,36 @@ impl OwnFields {
     }
 }
 
+/// Names of the members of a resource or a scope.
+#[derive(Debug)]
+struct OriginNames<'r> {
+    /// Fields that OpenTelemetry defines.
+    own: &'static [&'static str],
+    /// Members with the names of their attributes.
+    renamed: &'r [(String, String)],
+}
+
+impl OriginNames<'_> {
+    /// Returns the name of the attribute in a renamed member.
+    fn renamed(&self, member: &str) -> Option<&str> {
+        self.renamed.iter().find(|(renamed, _)| renamed == member).map(|(_, name)| name.as_str())
+    }
+
+    fn is_own(&self, member: &str) -> bool {
+        self.own.contains(&member) && self.renamed(member).is_none()
+    }
+}
+
 impl OriginFields {
     /// Finds the fields of the scope, in the specific context.
-    fn of_scope(event: &Event<'_>, names: &mut ArgumentNames) -> Self {
-        let own = [
-            element_field::SCOPE_NAME,
-            element_field::SCOPE_VERSION,
-            element_field::SCOPE_SCHEMA,
-            element_field::SCOPE_DROPPED,
-        ];
-        Self::selected(event, Scope::SpecificContext, &own, &[], names)
+    fn of_scope(event: &Event<'_>, role: &ElementRole, names: &mut ArgumentNames) -> Self {
+        let known = OriginNames { own: &element_field::OF_SCOPE, renamed: &role.renamed_in_scope };
+        Self::selected(event, Scope::SpecificContext, &known, &[], names)
     }
 
     /// Finds the fields of the resource. Formats without resources have them in the common context.
-    fn of_resource(event: &Event<'_>, names: &mut ArgumentNames) -> Self {
-        let own = [element_field::RESOURCE_SCHEMA, element_field::RESOURCE_DROPPED];
+    fn of_resource(event: &Event<'_>, role: &ElementRole, names: &mut ArgumentNames) -> Self {
+        let known = OriginNames { own: &element_field::OF_RESOURCE, renamed: &role.renamed_in_resource };
         let kinds = [CauseKind::Parent, CauseKind::Related].map(Meaning::Cause);
         let ids = [Meaning::TaskId, Meaning::OperationId].into_iter().chain(kinds);
         let ids = ids.flat_map(|meaning| event.class.meanings.members(meaning));
@@ -363,25 +378,25 @@ impl OriginFields {
             Some(_) => (Scope::Resource, &[][..]),
             None => (Scope::CommonContext, ids.as_slice()),
         };
-        Self::selected(event, scope, &own, hidden, names)
+        Self::selected(event, scope, &known, hidden, names)
     }
 
     /// Finds the fields of a scope in the event, except those with some indexes.
     fn selected(
         event: &Event<'_>,
         scope: Scope,
-        own: &[&str],
+        known: &OriginNames<'_>,
         hidden: &[usize],
         names: &mut ArgumentNames,
     ) -> Self {
-        let is_own = |name: &str| own.contains(&name);
-        let is_list = scope != Scope::CommonContext && is_list(event, scope);
+        let is_attribute = known.renamed(element_field::ATTRIBUTES).is_some();
+        let is_list = !is_attribute && is_list(event, scope, hidden);
         Self {
             varies: is_list || scope != Scope::Resource,
-            own: OwnFields::selected(event, scope, is_own),
+            own: OwnFields::selected(event, scope, |name| known.is_own(name)),
             attributes: ScopeNames::selected(event, scope, names, |index, name| {
-                let is_attribute = !is_own(name) && !hidden.contains(&index);
-                is_attribute.then(|| name.to_owned())
+                let is_attribute = !known.is_own(name) && !hidden.contains(&index);
+                is_attribute.then(|| known.renamed(name).unwrap_or(name).to_owned())
             }),
             is_list,
         }
@@ -399,9 +414,15 @@ impl OriginFields {
     }
 }
 
-/// Returns `true` if the only member of a scope is an array of names and texts, in place of many attributes.
-fn is_list(event: &Event<'_>, scope: Scope) -> bool {
+/// Returns `true` if the only member of a scope, beside those with some indexes, is an array of names and texts, in place
+/// of many attributes.
+fn is_list(event: &Event<'_>, scope: Scope, hidden: &[usize]) -> bool {
     let Some(plan) = event.plan(scope) else { return false };
-    let names: Vec<_> = plan.nodes().filter_map(|node| node.name.as_deref()).collect();
-    names == [element_field::ATTRIBUTES, NAME, "value"] && plan.member(1).is_none()
+    let members = (0..).map_while(|index| Some((index, plan.member(index)?)));
+    let serves_decoding =
+        |member| plan.within(member).all(|node| plan.get(node).is_some_and(Node::only_serves_decoding));
+    let mut members = members.filter(|(index, member)| !hidden.contains(index) && !serves_decoding(*member));
+    let (Some((_, member)), None) = (members.next(), members.next()) else { return false };
+    let names = plan.within(member).filter_map(|node| plan.get(node)?.name.as_deref());
+    names.eq([element_field::ATTRIBUTES, NAME, "value"])
 }

@@ -13,6 +13,7 @@ use super::ids::SpanIds;
 use super::link_sink::LinkSink;
 use super::log_records::ElementEncoder;
 use super::number_sink::NumberSink;
+use super::origin_pairs::OriginPairs;
 use super::origins::EncodedOrigin;
 use super::point_value::PointValue;
 use super::schema::{histogram, log, metric, resource, span, value};
@@ -67,18 +68,19 @@ impl ElementEncoder {
         let encoding = self.encoding;
         let mut found = EncodedOrigin::default();
         let out = &mut found.message;
+        let pairs = fields.pairs(event, &self.names, &mut self.text);
+        let pairs = OriginPairs::new(pairs, &element_field::OF_RESOURCE);
         encoding.begin_list(out, resource::ATTRIBUTES);
-        if fields.is_list {
-            for (name, text) in fields.pairs(event, &self.names, &mut self.text) {
-                push_text(encoding, out, resource::ATTRIBUTES, &name, &text);
-            }
-        } else {
+        for (name, text) in &pairs.attributes {
+            push_text(encoding, out, resource::ATTRIBUTES, name, text);
+        }
+        if !fields.is_list {
             self.push_named(event, fields.attributes.as_ref(), (resource::ATTRIBUTES, false), out);
         }
         encoding.end_list(out);
-        let dropped = fields.own.number(event, element_field::RESOURCE_DROPPED);
+        let dropped = pairs.number(event, fields, element_field::RESOURCE_DROPPED);
         encoding.count(out, resource::DROPPED_ATTRIBUTES, dropped);
-        found.schema_url = fields.own.text(event, element_field::RESOURCE_SCHEMA).into_owned();
+        found.schema_url.push_str(&pairs.text(event, fields, element_field::RESOURCE_SCHEMA));
         found
     }
 
@@ -88,32 +90,23 @@ impl ElementEncoder {
         let (event, fields) = (read.event, &read.element.scope);
         found.message.clear();
         found.schema_url.clear();
-        let shared = |name: &str| {
-            let pair = read.shared.scope.iter().find(|(own, _)| own == name);
-            pair.map(|(_, text)| text.as_str())
-        };
-        let text = |name: &str| match shared(name) {
-            Some(text) => text.into(),
-            None => fields.own.text(event, name),
-        };
+        let mut pairs = read.shared.scope.clone();
+        pairs.extend(fields.pairs(event, &self.names, &mut self.text));
+        let pairs = OriginPairs::new(pairs, &element_field::OF_SCOPE);
+        let text = |name: &str| pairs.text(event, fields, name);
         let out = &mut found.message;
         encoding.set_text(out, resource::SCOPE_NAME, text(element_field::SCOPE_NAME).as_bytes());
         encoding.set_text(out, resource::SCOPE_VERSION, text(element_field::SCOPE_VERSION).as_bytes());
         let mut attributes = Vec::new();
-        let is_own = |name: &str| name.starts_with("otel.scope.");
-        for (name, text) in read.shared.scope.iter().filter(|(name, _)| !is_own(name)) {
+        for (name, text) in &pairs.attributes {
             push_text(encoding, &mut attributes, resource::SCOPE_ATTRIBUTES, name, text);
-        }
-        for (name, text) in fields.pairs(event, &self.names, &mut self.text) {
-            push_text(encoding, &mut attributes, resource::SCOPE_ATTRIBUTES, &name, &text);
         }
         if !fields.is_list {
             let field = (resource::SCOPE_ATTRIBUTES, false);
             self.push_named(event, fields.attributes.as_ref(), field, &mut attributes);
         }
         encoding.elements(out, resource::SCOPE_ATTRIBUTES, &attributes);
-        let dropped = shared(element_field::SCOPE_DROPPED).and_then(|text| text.parse().ok());
-        let dropped = dropped.unwrap_or_else(|| fields.own.number(event, element_field::SCOPE_DROPPED));
+        let dropped = pairs.number(event, fields, element_field::SCOPE_DROPPED);
         encoding.count(out, resource::SCOPE_DROPPED_ATTRIBUTES, dropped);
         found.schema_url.push_str(&text(element_field::SCOPE_SCHEMA));
     }
