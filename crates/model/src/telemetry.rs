@@ -23,11 +23,11 @@ pub mod element_field {
     /// Links of the span: structures of the fields `trace_id`, `span_id`, `trace_state`, `flags`, `dropped_attributes`
     /// and `attributes`, each of which can be missing.
     pub const LINKS: &str = "links";
-    /// Identifier of the trace, in links.
+    /// Identifier of the trace, in links and exemplars.
     pub const TRACE_ID: &str = "trace_id";
-    /// Identifier of the span, in links.
+    /// Identifier of the span, in links and exemplars.
     pub const SPAN_ID: &str = "span_id";
-    /// Attributes, in links.
+    /// Attributes, in links and exemplars.
     pub const ATTRIBUTES: &str = "attributes";
     /// Trace state.
     pub const TRACE_STATE: &str = "trace_state";
@@ -57,11 +57,11 @@ pub mod element_field {
     pub const OBSERVED_TIME: &str = "observed_time";
     /// `true` if the time of the event is the time of observation, because the log record has no time.
     pub const TIME_IS_OBSERVED: &str = "time_is_observed";
-    /// Value of a data point.
+    /// Value of a data point, of a quantile or of an exemplar.
     pub const VALUE: &str = "value";
-    /// Number of values of a histogram.
+    /// Number of values of a histogram or a summary.
     pub const COUNT: &str = "count";
-    /// Sum of the values of a histogram.
+    /// Sum of the values of a histogram or a summary.
     pub const SUM: &str = "sum";
     /// Smallest value of a histogram.
     pub const MIN: &str = "min";
@@ -71,6 +71,29 @@ pub mod element_field {
     pub const BUCKET_COUNTS: &str = "bucket_counts";
     /// Bounds of the buckets of a histogram.
     pub const EXPLICIT_BOUNDS: &str = "explicit_bounds";
+    /// Scale of an exponential histogram.
+    pub const SCALE: &str = "scale";
+    /// Number of values of an exponential histogram that count as zero.
+    pub const ZERO_COUNT: &str = "zero_count";
+    /// Largest absolute value that counts as zero in an exponential histogram.
+    pub const ZERO_THRESHOLD: &str = "zero_threshold";
+    /// Number of the first bucket for positive values in an exponential histogram.
+    pub const POSITIVE_OFFSET: &str = "positive_offset";
+    /// Counts of the buckets for positive values in an exponential histogram.
+    pub const POSITIVE_COUNTS: &str = "positive_counts";
+    /// Number of the first bucket for negative values in an exponential histogram.
+    pub const NEGATIVE_OFFSET: &str = "negative_offset";
+    /// Counts of the buckets for negative values in an exponential histogram.
+    pub const NEGATIVE_COUNTS: &str = "negative_counts";
+    /// Quantiles of a summary: structures of the fields `quantile` and `value`.
+    pub const QUANTILES: &str = "quantiles";
+    /// Quantile, in quantiles.
+    pub const QUANTILE: &str = "quantile";
+    /// Exemplars of a data point: structures of the fields `time`, `value`, `trace_id`, `span_id` and `attributes`, each
+    /// of which can be missing.
+    pub const EXEMPLARS: &str = "exemplars";
+    /// Time, in exemplars.
+    pub const TIME: &str = "time";
     /// Temporality of a metric.
     pub const TEMPORALITY: &str = "temporality";
     /// `true` for a monotonic metric.
@@ -132,6 +155,8 @@ pub struct ElementRole {
     pub part: ElementPart,
     /// Name of the span, of its event, of the log record's event, or of the metric. Empty if it has none.
     pub name: String,
+    /// Description of the metric. Empty if it has none.
+    pub description: String,
     /// Names of the payload members that are not attributes.
     pub own: Vec<String>,
     /// Names of payload members that differ from the names of their attributes, with these names.
@@ -168,6 +193,9 @@ impl ElementRole {
             (NAME, text(&self.name)),
             (OWN, Value::Array(self.own.iter().map(|name| text(name)).collect())),
         ];
+        if !self.description.is_empty() {
+            entries.push((DESCRIPTION, text(&self.description)));
+        }
         for (entry, renamed) in [
             (RENAMED, &self.renamed),
             (RENAMED_IN_RESOURCE, &self.renamed_in_resource),
@@ -211,6 +239,7 @@ impl ElementRole {
         Some(Self {
             part: ElementPart::from_name(value.get(PART)?.as_text()?)?,
             name: value.get(NAME).and_then(text)?,
+            description: value.get(DESCRIPTION).and_then(text).unwrap_or_default(),
             own: list(OWN).iter().filter_map(text).collect(),
             renamed: list(RENAMED).iter().filter_map(pair).collect(),
             renamed_in_resource: list(RENAMED_IN_RESOURCE).iter().filter_map(pair).collect(),
@@ -226,6 +255,7 @@ impl ElementRole {
 const PART: &str = "part";
 const NAME: &str = "name";
 const OWN: &str = "own";
+const DESCRIPTION: &str = "description";
 const RENAMED: &str = "renamed";
 const RENAMED_IN_RESOURCE: &str = "renamed-in-resource";
 const RENAMED_IN_SCOPE: &str = "renamed-in-scope";
@@ -243,6 +273,7 @@ mod tests {
             part: ElementPart::SpanBegin,
             name: "GET".to_owned(),
             own: vec!["span".to_owned(), "kind".to_owned()],
+            description: "text".to_owned(),
             renamed: vec![("kind_2".to_owned(), "kind".to_owned())],
             renamed_in_resource: vec![("a_2".to_owned(), "a".to_owned())],
             renamed_in_scope: vec![("b".to_owned(), "b".to_owned())],

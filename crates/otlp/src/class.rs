@@ -142,6 +142,7 @@ pub(crate) fn push_class_key(
     key.push(draft.part as u8);
     push_key_text(key, draft.name.as_bytes());
     push_key_text(key, draft.unit.as_bytes());
+    push_key_text(key, draft.description.as_bytes());
     // It names the category.
     push_key_text(key, scope.name.as_bytes());
     push_key_text(key, scope.attributes.shape_key());
@@ -213,6 +214,7 @@ fn element_role(draft: &EventDraft<'_>, shape: DraftShape<'_>, origin: DraftOrig
     ElementRole {
         part: draft.part,
         name: draft.name.to_string(),
+        description: draft.description.to_owned(),
         own: draft.members.iter().take(draft.own).map(|member| member.name.to_string()).collect(),
         renamed: renamed.collect(),
         renamed_in_resource: origin.resource.attributes.renamed.clone(),

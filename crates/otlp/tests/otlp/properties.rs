@@ -81,15 +81,50 @@ fn log(random: &mut Random) -> Json {
     log
 }
 
+/// Adds fields at random, and a time.
+fn timed(random: &mut Random, fields: Json) -> Json {
+    let mut point = some(random, fields);
+    point["timeUnixNano"] = time(random).into();
+    point
+}
+
+fn exemplars(random: &mut Random) -> Vec<Json> {
+    let count = random.below(3);
+    let mut exemplar = || {
+        let mut fields = json!({"traceId": hex(random, 16), "spanId": hex(random, 8),
+            "filteredAttributes": attributes(random, 1)});
+        match random.below(3) {
+            0 => fields["asInt"] = "-7".into(),
+            1 => fields["asDouble"] = 0.5.into(),
+            _ => {}
+        }
+        some(random, fields)
+    };
+    (0..count).map(|_| exemplar()).collect()
+}
+
 fn metric(random: &mut Random) -> Json {
     let mut number = json!({"asInt": (random.number() as i64).to_string(), "attributes": attributes(random, 0),
-        "startTimeUnixNano": time(random)});
+        "startTimeUnixNano": time(random), "exemplars": exemplars(random)});
     number["timeUnixNano"] = time(random).into();
     let histogram = json!({"timeUnixNano": time(random), "count": "3", "sum": 1.5, "min": -1.0,
         "bucketCounts": ["1", "2", random.number().to_string()], "explicitBounds": [0.5, 1.5],
+        "exemplars": exemplars(random),
         "attributes": attributes(random, 0)});
-    let mut metric = json!({"name": text(random), "unit": text(random)});
-    match random.below(3) {
+    let exponential = json!({"count": "3", "scale": random.below(9) as i64 - 4,
+        "zeroCount": random.below(2).to_string(), "zeroThreshold": 0.5, "exemplars": exemplars(random),
+        "positive": {"offset": random.below(3) as i64 - 1, "bucketCounts": [random.number().to_string(), "0"]},
+        "negative": {"bucketCounts": []}, "attributes": attributes(random, 0)});
+    let quantiles: Vec<Json> =
+        (0..random.below(3)).map(|_| json!({"quantile": 0.5, "value": random.pick(&[0.0, -2.5])})).collect();
+    let summary = json!({"count": "3", "sum": 1.5, "quantileValues": quantiles});
+    let mut metric = json!({"name": text(random), "unit": text(random), "description": text(random)});
+    match random.below(5) {
+        2 => {
+            metric["exponentialHistogram"] =
+                json!({"dataPoints": [timed(random, exponential)], "aggregationTemporality": 1});
+        }
+        3 => metric["summary"] = json!({"dataPoints": [timed(random, summary)]}),
         0 => metric["gauge"] = json!({"dataPoints": [number]}),
         1 => {
             metric["sum"] = json!({"dataPoints": [number], "aggregationTemporality": random.below(4), "isMonotonic": true});

@@ -22,7 +22,18 @@ const NAME: &str = "name";
 const MIXED: &str = "list or array without a common type -> texts";
 const ORIGINS: &str = "attributes of a resource or scope: too many -> texts";
 const SHARED: &str = "event beyond the limit of classes: fields -> attributes with texts";
-const POINTS: &str = "exponential histogram or summary -> gauges of its count and sum";
+
+/// Own fields that are no single values.
+const LISTS: [&str; 8] = [
+    element_field::BODY,
+    element_field::LINKS,
+    element_field::BUCKET_COUNTS,
+    element_field::EXPLICIT_BOUNDS,
+    element_field::POSITIVE_COUNTS,
+    element_field::NEGATIVE_COUNTS,
+    element_field::QUANTILES,
+    element_field::EXEMPLARS,
+];
 
 /// Class whose events are parts of OpenTelemetry elements.
 #[derive(Debug)]
@@ -32,12 +43,8 @@ pub(super) struct ElementClass {
     ids: [Option<FieldRef>; 3],
     own: OwnFields,
     pub(super) attributes: Option<ScopeNames>,
-    /// Names for the body of a log record that is no text.
-    pub(super) body: Option<ScopeNames>,
-    /// Names for the links of a span.
-    pub(super) links: Option<ScopeNames>,
-    /// Names for the counts and the bounds of the buckets of a histogram.
-    pub(super) buckets: [Option<ScopeNames>; 2],
+    /// Names for own fields that are no single values.
+    lists: Vec<(&'static str, ScopeNames)>,
     pub(super) scope: OriginFields,
     pub(super) resource: OriginFields,
     /// Names for the arrays of scope and fields, if the class is shared beyond the limits.
@@ -84,9 +91,6 @@ impl ElementClass {
         if role.is_shared {
             record_loss(losses, event, LossKind::Lowered, "", SHARED);
         }
-        if matches!(role.part, ElementPart::ExponentialHistogram | ElementPart::Summary) {
-            record_loss(losses, event, LossKind::Lowered, "", POINTS);
-        }
         let own = OwnFields::selected(event, Scope::Payload, |name| role.attribute(name).is_none());
         let attributes = ScopeNames::selected(event, Scope::Payload, names, |_, name| {
             role.attribute(name).map(str::to_owned)
@@ -97,22 +101,24 @@ impl ElementClass {
                 (name == field).then(|| name.to_owned())
             })
         };
-        let (body, links) = (only(element_field::BODY), only(element_field::LINKS));
-        let buckets = [only(element_field::BUCKET_COUNTS), only(element_field::EXPLICIT_BOUNDS)];
+        let lists = LISTS.into_iter().filter_map(|field| Some((field, only(field)?))).collect();
         let shared = only("scope").zip(only("fields")).map(<[ScopeNames; 2]>::from);
         let id = |meaning| FieldRef::for_meaning(event, meaning);
         Some(Self {
             ids: [id(Meaning::TaskId), id(Meaning::OperationId), id(Meaning::Cause(CauseKind::Parent))],
             own,
             attributes,
-            body,
-            links,
-            buckets,
+            lists,
             scope: OriginFields::of_scope(event, &role, names),
             resource: OriginFields::of_resource(event, &role, names),
             shared: shared.filter(|_| role.is_shared),
             role,
         })
+    }
+
+    /// Returns the names for an own field that is no single value, such as [`element_field::LINKS`].
+    pub(super) fn list(&self, field: &str) -> Option<&ScopeNames> {
+        self.lists.iter().find(|(name, _)| *name == field).map(|(_, names)| names)
     }
 
     /// Reads an event of the class.
@@ -168,7 +174,24 @@ fn own_names(part: ElementPart) -> &'static [&'static str] {
         ElementPart::LogRecord => {
             &[SEVERITY, SEVERITY_TEXT, MESSAGE, OBSERVED_TIME, TIME_IS_OBSERVED, FLAGS, DROPPED_ATTRIBUTES]
         }
-        _ => &["metric", "series", VALUE, COUNT, SUM, MIN, MAX, TEMPORALITY, MONOTONIC, START_TIME, FLAGS],
+        _ => &[
+            "metric",
+            "series",
+            VALUE,
+            COUNT,
+            SUM,
+            MIN,
+            MAX,
+            SCALE,
+            ZERO_COUNT,
+            ZERO_THRESHOLD,
+            POSITIVE_OFFSET,
+            NEGATIVE_OFFSET,
+            TEMPORALITY,
+            MONOTONIC,
+            START_TIME,
+            FLAGS,
+        ],
     }
 }
 
@@ -210,6 +233,15 @@ impl<'e> ElementEvent<'_, 'e> {
             Some(text) => text.parse().unwrap_or(0),
             None => self.element.own.number(self.event, name),
         }
+    }
+
+    /// Returns a signed number, or 0, the default.
+    pub(super) fn signed(&self, name: &str) -> i64 {
+        let number = match self.shared_text(name) {
+            Some(text) => text.parse().ok(),
+            None => self.value(name).and_then(|value| value.as_i64()),
+        };
+        number.unwrap_or(0)
     }
 
     /// Returns a floating-point number.

@@ -15,6 +15,17 @@ pub enum OtlpEncoding {
     Protobuf,
 }
 
+/// Form of the numbers in a repeated field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PackedForm {
+    /// `double`
+    Double,
+    /// `fixed64`
+    Count,
+    /// `uint64`
+    Varint,
+}
+
 /// Message field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OtlpField {
@@ -200,13 +211,33 @@ impl OtlpEncoding {
         out.push(b'"');
     }
 
-    /// Appends a repeated field of unsigned integers (`fixed64`) or numbers (`double`), as bits.
-    pub(super) fn packed(self, out: &mut Vec<u8>, field: OtlpField, bits: &[u64], is_double: bool) {
+    /// Appends a signed integer of 32 bits (`sint32`), unless it is 0, the default.
+    pub(super) fn short_signed(self, out: &mut Vec<u8>, field: OtlpField, value: i64) {
+        let value = value.clamp(i32::MIN.into(), i32::MAX.into());
+        if value == 0 {
+            return;
+        }
+        if self == Self::Protobuf {
+            let bits = (value << 1) ^ (value >> 63);
+            return protobuf::push_unsigned(out, field.number, bits.cast_unsigned());
+        }
+        Self::name(out, field);
+        number::push_signed(out, value);
+    }
+
+    /// Appends a repeated field of numbers, as bits.
+    pub(super) fn packed(self, out: &mut Vec<u8>, field: OtlpField, bits: &[u64], form: PackedForm) {
         if bits.is_empty() {
             return;
         }
         if self == Self::Protobuf {
-            let bytes: Vec<u8> = bits.iter().flat_map(|bits| bits.to_le_bytes()).collect();
+            let mut bytes = Vec::with_capacity(bits.len() * 8);
+            for bits in bits {
+                match form {
+                    PackedForm::Varint => protobuf::push_varint(&mut bytes, *bits),
+                    PackedForm::Count | PackedForm::Double => bytes.extend_from_slice(&bits.to_le_bytes()),
+                }
+            }
             return protobuf::push_bytes(out, field.number, &bytes);
         }
         self.begin_list(out, field);
@@ -214,7 +245,7 @@ impl OtlpEncoding {
             if out.last() != Some(&b'[') {
                 out.push(b',');
             }
-            if is_double {
+            if form == PackedForm::Double {
                 Self::push_double(out, f64::from_bits(*bits));
             } else {
                 out.push(b'"');

@@ -6,7 +6,7 @@ use ichnos_model::Event;
 use ichnos_model::lower::{LossKind, LossTable};
 
 use super::attributes::push_attribute;
-use super::batch::{GroupKey, MetricData, MetricHead, OtlpSignal, RequestBatch, TelemetryRequest};
+use super::batch::{GroupKey, MetricHead, OtlpSignal, RequestBatch, TelemetryRequest};
 use super::class::OtlpClass;
 use super::encoding::OtlpEncoding;
 use super::event_context::{EventContext, operation_track};
@@ -260,13 +260,13 @@ impl Telemetry {
             let push =
                 |out: &mut Vec<u8>| encoder.push_point(context, value, OtlpSignal::Metrics.element(), out);
             if found.is_single {
-                let head = || MetricHead { name: named.to_owned(), unit: unit(), data: MetricData::Gauge };
+                let head = || MetricHead { name: named.to_owned(), unit: unit(), ..MetricHead::default() };
                 metrics.add(GroupKey { metric: name_key(named), ..group }, head, push);
             } else {
                 let member = found.member;
                 let metric = name_key(named) ^ name_key(member).rotate_left(1);
                 let name = || format!("{named}.{member}");
-                let head = || MetricHead { name: name(), unit: unit(), data: MetricData::Gauge };
+                let head = || MetricHead { name: name(), unit: unit(), ..MetricHead::default() };
                 metrics.add(GroupKey { metric, ..group }, head, push);
             }
         });
