@@ -36,9 +36,11 @@ use core::fmt::{self, Write as _};
 
 use crate::scan::{is_plain_ascii, plain_length};
 
+mod base64;
 mod decimal;
 
 pub use crate::scan::all_words;
+pub use base64::push_base64;
 pub use decimal::{eight_digits, push_integer, push_signed, push_unsigned};
 
 /// Appends a string in quotes.

@@ -23,11 +23,11 @@ pub mod element_field {
     /// Links of the span: structures of the fields `trace_id`, `span_id`, `trace_state`, `flags`, `dropped_attributes`
     /// and `attributes`, each of which can be missing.
     pub const LINKS: &str = "links";
-    /// Identifier of the trace, in links.
+    /// Identifier of the trace, in links and exemplars.
     pub const TRACE_ID: &str = "trace_id";
-    /// Identifier of the span, in links.
+    /// Identifier of the span, in links and exemplars.
     pub const SPAN_ID: &str = "span_id";
-    /// Attributes, in links.
+    /// Attributes, in links and exemplars.
     pub const ATTRIBUTES: &str = "attributes";
     /// Trace state.
     pub const TRACE_STATE: &str = "trace_state";
@@ -57,11 +57,11 @@ pub mod element_field {
     pub const OBSERVED_TIME: &str = "observed_time";
     /// `true` if the time of the event is the time of observation, because the log record has no time.
     pub const TIME_IS_OBSERVED: &str = "time_is_observed";
-    /// Value of a data point.
+    /// Value of a data point, of a quantile or of an exemplar.
     pub const VALUE: &str = "value";
-    /// Number of values of a histogram.
+    /// Number of values of a histogram or a summary.
     pub const COUNT: &str = "count";
-    /// Sum of the values of a histogram.
+    /// Sum of the values of a histogram or a summary.
     pub const SUM: &str = "sum";
     /// Smallest value of a histogram.
     pub const MIN: &str = "min";
@@ -71,6 +71,29 @@ pub mod element_field {
     pub const BUCKET_COUNTS: &str = "bucket_counts";
     /// Bounds of the buckets of a histogram.
     pub const EXPLICIT_BOUNDS: &str = "explicit_bounds";
+    /// Scale of an exponential histogram.
+    pub const SCALE: &str = "scale";
+    /// Number of values of an exponential histogram that count as zero.
+    pub const ZERO_COUNT: &str = "zero_count";
+    /// Largest absolute value that counts as zero in an exponential histogram.
+    pub const ZERO_THRESHOLD: &str = "zero_threshold";
+    /// Number of the first bucket for positive values in an exponential histogram.
+    pub const POSITIVE_OFFSET: &str = "positive_offset";
+    /// Counts of the buckets for positive values in an exponential histogram.
+    pub const POSITIVE_COUNTS: &str = "positive_counts";
+    /// Number of the first bucket for negative values in an exponential histogram.
+    pub const NEGATIVE_OFFSET: &str = "negative_offset";
+    /// Counts of the buckets for negative values in an exponential histogram.
+    pub const NEGATIVE_COUNTS: &str = "negative_counts";
+    /// Quantiles of a summary: structures of the fields `quantile` and `value`.
+    pub const QUANTILES: &str = "quantiles";
+    /// Quantile, in quantiles.
+    pub const QUANTILE: &str = "quantile";
+    /// Exemplars of a data point: structures of the fields `time`, `value`, `trace_id`, `span_id` and `attributes`, each
+    /// of which can be missing.
+    pub const EXEMPLARS: &str = "exemplars";
+    /// Time, in exemplars.
+    pub const TIME: &str = "time";
     /// Temporality of a metric.
     pub const TEMPORALITY: &str = "temporality";
     /// `true` for a monotonic metric.
@@ -89,6 +112,11 @@ pub mod element_field {
     pub const RESOURCE_SCHEMA: &str = "otel.resource.schema_url";
     /// Number of dropped attributes of the resource, in the resource.
     pub const RESOURCE_DROPPED: &str = "otel.resource.dropped_attributes";
+
+    /// All fields that OpenTelemetry defines for a scope.
+    pub const OF_SCOPE: [&str; 4] = [SCOPE_NAME, SCOPE_VERSION, SCOPE_SCHEMA, SCOPE_DROPPED];
+    /// All fields that OpenTelemetry defines for a resource.
+    pub const OF_RESOURCE: [&str; 2] = [RESOURCE_SCHEMA, RESOURCE_DROPPED];
 }
 
 crate::named_enum! {
@@ -127,14 +155,19 @@ pub struct ElementRole {
     pub part: ElementPart,
     /// Name of the span, of its event, of the log record's event, or of the metric. Empty if it has none.
     pub name: String,
+    /// Description of the metric. Empty if it has none.
+    pub description: String,
     /// Names of the payload members that are not attributes.
     pub own: Vec<String>,
     /// Names of payload members that differ from the names of their attributes, with these names.
     pub renamed: Vec<(String, String)>,
+    /// The same for members of the resource. A member that is listed is an attribute, whatever its name.
+    pub renamed_in_resource: Vec<(String, String)>,
+    /// The same for members of the scope, in the specific context.
+    pub renamed_in_scope: Vec<(String, String)>,
     /// `true` if some values became texts, because an array or a list has no common type.
     pub has_lowered_values: bool,
-    /// `true` if attributes of the resource or scope have other names or became texts, because there were too many, or
-    /// several with one name.
+    /// `true` if attributes of the resource or scope became texts, because there were too many.
     pub has_changed_origin: bool,
     /// `true` if there were too many classes: the payload has the names and texts of all fields in an array.
     pub is_shared: bool,
@@ -160,10 +193,20 @@ impl ElementRole {
             (NAME, text(&self.name)),
             (OWN, Value::Array(self.own.iter().map(|name| text(name)).collect())),
         ];
-        if !self.renamed.is_empty() {
-            let renamed = self.renamed.iter();
+        if !self.description.is_empty() {
+            entries.push((DESCRIPTION, text(&self.description)));
+        }
+        for (entry, renamed) in [
+            (RENAMED, &self.renamed),
+            (RENAMED_IN_RESOURCE, &self.renamed_in_resource),
+            (RENAMED_IN_SCOPE, &self.renamed_in_scope),
+        ] {
+            let renamed = renamed.iter();
             let renamed = renamed.map(|(member, name)| Value::Array(vec![text(member), text(name)]));
-            entries.push((RENAMED, Value::Array(renamed.collect())));
+            let renamed: Vec<Value> = renamed.collect();
+            if !renamed.is_empty() {
+                entries.push((entry, Value::Array(renamed)));
+            }
         }
         for (name, is_set) in [
             (LOWERED, self.has_lowered_values),
@@ -196,8 +239,11 @@ impl ElementRole {
         Some(Self {
             part: ElementPart::from_name(value.get(PART)?.as_text()?)?,
             name: value.get(NAME).and_then(text)?,
+            description: value.get(DESCRIPTION).and_then(text).unwrap_or_default(),
             own: list(OWN).iter().filter_map(text).collect(),
             renamed: list(RENAMED).iter().filter_map(pair).collect(),
+            renamed_in_resource: list(RENAMED_IN_RESOURCE).iter().filter_map(pair).collect(),
+            renamed_in_scope: list(RENAMED_IN_SCOPE).iter().filter_map(pair).collect(),
             has_lowered_values: is_set(LOWERED),
             has_changed_origin: is_set(CHANGED_ORIGIN),
             is_shared: is_set(SHARED),
@@ -209,7 +255,10 @@ impl ElementRole {
 const PART: &str = "part";
 const NAME: &str = "name";
 const OWN: &str = "own";
+const DESCRIPTION: &str = "description";
 const RENAMED: &str = "renamed";
+const RENAMED_IN_RESOURCE: &str = "renamed-in-resource";
+const RENAMED_IN_SCOPE: &str = "renamed-in-scope";
 const LOWERED: &str = "lowered";
 const CHANGED_ORIGIN: &str = "changed-origin";
 const SHARED: &str = "shared";
@@ -224,7 +273,10 @@ mod tests {
             part: ElementPart::SpanBegin,
             name: "GET".to_owned(),
             own: vec!["span".to_owned(), "kind".to_owned()],
+            description: "text".to_owned(),
             renamed: vec![("kind_2".to_owned(), "kind".to_owned())],
+            renamed_in_resource: vec![("a_2".to_owned(), "a".to_owned())],
+            renamed_in_scope: vec![("b".to_owned(), "b".to_owned())],
             has_lowered_values: true,
             has_changed_origin: true,
             is_shared: false,

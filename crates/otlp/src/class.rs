@@ -142,6 +142,7 @@ pub(crate) fn push_class_key(
     key.push(draft.part as u8);
     push_key_text(key, draft.name.as_bytes());
     push_key_text(key, draft.unit.as_bytes());
+    push_key_text(key, draft.description.as_bytes());
     // It names the category.
     push_key_text(key, scope.name.as_bytes());
     push_key_text(key, scope.attributes.shape_key());
@@ -169,8 +170,10 @@ pub(crate) fn event_class(
         meanings.insert(Scope::CommonContext, index, meaning);
     }
     origin.resource.insert_meanings(&mut meanings);
-    if !origin.scope.name.is_empty() {
-        meanings.insert(Scope::SpecificContext, 0, Meaning::Tag);
+    if let Some(index) = origin.scope.attributes.find(element_field::SCOPE_NAME, &AnyShape::Text)
+        && !origin.scope.name.is_empty()
+    {
+        meanings.insert(Scope::SpecificContext, index, Meaning::Tag);
     }
     let members = draft.members.iter().zip(shape.shapes).enumerate();
     let members = members.map(|(index, (member, shape))| {
@@ -211,8 +214,11 @@ fn element_role(draft: &EventDraft<'_>, shape: DraftShape<'_>, origin: DraftOrig
     ElementRole {
         part: draft.part,
         name: draft.name.to_string(),
+        description: draft.description.to_owned(),
         own: draft.members.iter().take(draft.own).map(|member| member.name.to_string()).collect(),
         renamed: renamed.collect(),
+        renamed_in_resource: origin.resource.attributes.renamed.clone(),
+        renamed_in_scope: origin.scope.attributes.renamed.clone(),
         has_lowered_values: shape.shapes.iter().any(AnyShape::is_lowered)
             || origins.iter().any(|attributes| attributes.is_lowered()),
         has_changed_origin: origins.iter().any(|attributes| attributes.is_changed),

@@ -9,7 +9,8 @@ use ichnos_model::key_hash::KeyState;
 use crate::data_point::MetricHead;
 use crate::fault::Decoded;
 use crate::origin::{InstrumentationScope, Resource};
-use crate::request::{ElementOrigin, RequestSignal};
+use crate::request::ElementOrigin;
+use crate::request_signal::RequestSignal;
 
 /// Maximum number of resources with their own data stream. Further ones share a data stream.
 pub(crate) const MOST_RESOURCES: usize = 1 << 12;

@@ -5,8 +5,9 @@ use std::ops::Range;
 
 use crate::any_value::{AnyValue, NamedValue, ValueDecoder};
 use crate::draft::{DraftIds, DraftKind, EventDraft, name_of};
+use crate::exemplar::exemplar;
 use crate::fault::Decoded;
-use crate::input::{EncodedMessage, FieldName, lossy};
+use crate::input::{EncodedMessage, FieldInput, FieldName, lossy};
 use crate::schema::{metric, point};
 use ichnos_model::telemetry::{ElementPart, TEMPORALITIES, element_field};
 
@@ -56,6 +57,7 @@ impl PointForm {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct MetricHead {
     name: String,
+    description: String,
     unit: String,
     form: PointForm,
     temporality: u64,
@@ -65,7 +67,7 @@ pub(crate) struct MetricHead {
 impl MetricHead {
     /// Returns its memory in bytes.
     pub(crate) fn memory(&self) -> usize {
-        size_of::<Self>() + self.name.capacity() + self.unit.capacity()
+        size_of::<Self>() + self.name.capacity() + self.description.capacity() + self.unit.capacity()
     }
 
     /// Decodes a metric without its data points.
@@ -74,6 +76,7 @@ impl MetricHead {
         message.fields(metric::FIELDS, |field, input| {
             match field {
                 metric::NAME => head.name = lossy(input.text()?).into_owned(),
+                metric::DESCRIPTION => head.description = lossy(input.text()?).into_owned(),
                 metric::UNIT => head.unit = lossy(input.text()?).into_owned(),
                 field => {
                     head.form = PointForm::of_field(field);
@@ -99,7 +102,7 @@ impl MetricHead {
         mut take: impl FnMut(EncodedMessage<'_>, Range<usize>) -> Decoded<()>,
     ) -> Decoded<()> {
         message.fields(metric::FIELDS, |field, input| match field {
-            metric::NAME | metric::UNIT => input.text().map(drop),
+            metric::NAME | metric::DESCRIPTION | metric::UNIT => input.text().map(drop),
             _ => input.fields(metric::POINTS, |_, input| {
                 input.each(|input| {
                     let (point, range) = input.message()?;
@@ -110,6 +113,30 @@ impl MetricHead {
     }
 }
 
+/// Form of the numbers in a repeated field.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum NumberForm {
+    Double,
+    /// Counts of 8 bytes in protobuf.
+    Count,
+    /// Counts of any length in protobuf.
+    Varint,
+}
+
+/// Decodes the value at a quantile.
+fn quantile<'a>(input: FieldInput<'a, '_>) -> Decoded<AnyValue<'a>> {
+    let (mut quantile, mut value) = (0.0, 0.0);
+    input.fields(point::QUANTILES, |field, input| {
+        match field {
+            point::QUANTILE => quantile = input.double()?,
+            _ => value = input.double()?,
+        }
+        Ok(())
+    })?;
+    let members = [(element_field::QUANTILE, quantile), (element_field::VALUE, value)];
+    Ok(AnyValue::List(members.map(|(name, number)| NamedValue::new(name, AnyValue::Double(number))).into()))
+}
+
 /// A data point.
 #[derive(Debug, Default)]
 pub(crate) struct DataPoint<'a> {
@@ -117,6 +144,8 @@ pub(crate) struct DataPoint<'a> {
     pub(crate) time: u64,
     /// Values with their names.
     values: Vec<NamedValue<'a>>,
+    quantiles: Vec<AnyValue<'a>>,
+    exemplars: Vec<AnyValue<'a>>,
     attributes: Vec<NamedValue<'a>>,
     flags: u64,
 }
@@ -140,35 +169,99 @@ impl<'a> DataPoint<'a> {
                 "min" => found.push(element_field::MIN, AnyValue::Double(input.double()?)),
                 "max" => found.push(element_field::MAX, AnyValue::Double(input.double()?)),
                 "bucketCounts" => {
-                    let mut counts = found.take(element_field::BUCKET_COUNTS);
-                    let at = input.offset();
-                    input.packed(
-                        |text| text.parse().ok(),
-                        |count| {
-                            values.count(at)?;
-                            counts.push(AnyValue::Unsigned(count));
-                            Ok(())
-                        },
-                    )?;
-                    found.push(element_field::BUCKET_COUNTS, AnyValue::Array(counts));
+                    found.numbers(element_field::BUCKET_COUNTS, NumberForm::Count, input, &mut values)?;
                 }
-                _ => {
-                    let mut bounds = found.take(element_field::EXPLICIT_BOUNDS);
-                    let at = input.offset();
-                    input.packed(
-                        |text| Some(text.parse::<f64>().ok()?.to_bits()),
-                        |bits| {
-                            values.count(at)?;
-                            bounds.push(AnyValue::Double(f64::from_bits(bits)));
-                            Ok(())
-                        },
-                    )?;
-                    found.push(element_field::EXPLICIT_BOUNDS, AnyValue::Array(bounds));
+                "explicitBounds" => {
+                    found.numbers(element_field::EXPLICIT_BOUNDS, NumberForm::Double, input, &mut values)?;
                 }
+                "quantileValues" => input.each(|input| {
+                    values.count(input.offset())?;
+                    found.quantiles.push(quantile(input)?);
+                    Ok(())
+                })?,
+                "exemplars" => input.each(|input| {
+                    values.count(input.offset())?;
+                    found.exemplars.push(exemplar(input, &mut values)?);
+                    Ok(())
+                })?,
+                name => found.exponential(name, input, &mut values)?,
             }
             Ok(())
         })?;
         Ok(found)
+    }
+
+    /// Decodes a field that only exponential histograms have.
+    fn exponential(
+        &mut self,
+        name: &str,
+        input: FieldInput<'a, '_>,
+        values: &mut ValueDecoder,
+    ) -> Decoded<()> {
+        let [offset, counts] = match name {
+            "scale" => {
+                self.push_integer(element_field::SCALE, input.zigzag()?);
+                return Ok(());
+            }
+            "zeroCount" => {
+                let count = input.unsigned()?;
+                if count != 0 {
+                    self.push(element_field::ZERO_COUNT, AnyValue::Unsigned(count));
+                }
+                return Ok(());
+            }
+            "zeroThreshold" => {
+                let threshold = input.double()?;
+                if threshold != 0.0 {
+                    self.push(element_field::ZERO_THRESHOLD, AnyValue::Double(threshold));
+                }
+                return Ok(());
+            }
+            "positive" => [element_field::POSITIVE_OFFSET, element_field::POSITIVE_COUNTS],
+            _ => [element_field::NEGATIVE_OFFSET, element_field::NEGATIVE_COUNTS],
+        };
+        input.fields(point::BUCKETS, |field, input| {
+            match field {
+                point::OFFSET => self.push_integer(offset, input.zigzag()?),
+                _ => self.numbers(counts, NumberForm::Varint, input, values)?,
+            }
+            Ok(())
+        })
+    }
+
+    /// Adds a number, unless it is 0, the default.
+    fn push_integer(&mut self, name: &'static str, number: i64) {
+        if number != 0 {
+            self.push(name, AnyValue::Integer(number));
+        }
+    }
+
+    /// Decodes a repeated field of numbers. Nothing is added without numbers.
+    fn numbers(
+        &mut self,
+        name: &'static str,
+        form: NumberForm,
+        input: FieldInput<'a, '_>,
+        values: &mut ValueDecoder,
+    ) -> Decoded<()> {
+        let mut numbers = self.take(name);
+        let at = input.offset();
+        let parse = |text: &str| match form {
+            NumberForm::Double => Some(text.parse::<f64>().ok()?.to_bits()),
+            NumberForm::Count | NumberForm::Varint => text.parse().ok(),
+        };
+        input.packed(form == NumberForm::Varint, parse, |bits| {
+            values.count(at)?;
+            numbers.push(match form {
+                NumberForm::Double => AnyValue::Double(f64::from_bits(bits)),
+                NumberForm::Count | NumberForm::Varint => AnyValue::Unsigned(bits),
+            });
+            Ok(())
+        })?;
+        if !numbers.is_empty() {
+            self.push(name, AnyValue::Array(numbers));
+        }
+        Ok(())
     }
 
     /// Adds a value, in place of an earlier one with its name.
@@ -197,7 +290,8 @@ impl<'a> DataPoint<'a> {
             self.time,
             DraftIds::default(),
         );
-        let mut draft = EventDraft { unit: &head.unit, part: head.form.part(), ..draft };
+        let (unit, description) = (&*head.unit, &*head.description);
+        let mut draft = EventDraft { unit, description, part: head.form.part(), ..draft };
         if !self.attributes.is_empty() {
             // Viewers show each series of the metric under this name.
             draft.push_text("metric", Cow::Borrowed(head.name.as_bytes()));
@@ -215,6 +309,13 @@ impl<'a> DataPoint<'a> {
         }
         draft.push_time(element_field::START_TIME, self.start);
         draft.push_number(element_field::FLAGS, self.flags);
+        for (name, list) in
+            [(element_field::QUANTILES, self.quantiles), (element_field::EXEMPLARS, self.exemplars)]
+        {
+            if !list.is_empty() {
+                draft.push(name, AnyValue::Array(list));
+            }
+        }
         draft.push_attributes(self.attributes);
         draft
     }

@@ -33,6 +33,8 @@ pub(crate) struct EventDraft<'a> {
     pub(crate) name: Cow<'a, str>,
     /// Unit of the metric.
     pub(crate) unit: &'a str,
+    /// Description of the metric.
+    pub(crate) description: &'a str,
     /// Nanoseconds since 1970, or 0 for an unknown time.
     pub(crate) time: u64,
     pub(crate) ids: DraftIds,
@@ -61,7 +63,17 @@ impl<'a> EventDraft<'a> {
             DraftKind::Log => ElementPart::LogRecord,
             DraftKind::Point => ElementPart::Gauge,
         };
-        Self { kind, part, name: lossy(name), unit: "", time, ids, members: Vec::new(), own: 0 }
+        Self {
+            kind,
+            part,
+            name: lossy(name),
+            unit: "",
+            description: "",
+            time,
+            ids,
+            members: Vec::new(),
+            own: 0,
+        }
     }
 
     /// Appends a field.

@@ -6,7 +6,8 @@ use crate::context_table::ContextTable;
 use crate::fault::{Decoded, RequestFault};
 use crate::input::{EncodedMessage, RequestEncoding};
 use crate::receiver::memory::RequestShare;
-use crate::request::{ElementOrigin, ElementVisitor, RequestElement, RequestSignal, visit_request};
+use crate::request::{ElementOrigin, ElementVisitor, RequestElement, visit_request};
+use crate::request_signal::RequestSignal;
 
 /// Place of an event.
 #[derive(Clone, Copy, Debug)]

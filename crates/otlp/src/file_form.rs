@@ -8,7 +8,9 @@ use ichnos_json::read::Reader;
 use crate::fault::RequestFault;
 use crate::input::RequestEncoding;
 use crate::schema::request;
+use crate::signal_guess::is_element;
 use crate::wire::WireReader;
+use crate::wire_schema::is_scope;
 
 /// Number of file bytes to recognize requests.
 const PROBED: usize = 64 << 10;
@@ -163,7 +165,12 @@ fn field_of_length<'b>(bytes: &mut &'b [u8]) -> Option<(u32, &'b [u8], bool)> {
 /// URL of a schema.
 fn is_protobuf(mut bytes: &[u8]) -> bool {
     let Some((1, mut inner, is_whole)) = field_of_length(&mut bytes) else { return false };
-    let Some((1, resource, is_resource_whole)) = field_of_length(&mut inner) else { return false };
+    let message = inner;
+    let (resource, is_resource_whole) = match field_of_length(&mut inner) {
+        Some((1, resource, is_whole)) => (resource, is_whole),
+        Some((2, ..)) => return is_without_resource(message, is_whole),
+        _ => return false,
+    };
     if !is_resource(resource, is_resource_whole) {
         return false;
     }
@@ -177,6 +184,40 @@ fn is_protobuf(mut bytes: &[u8]) -> bool {
         }
     }
     has_scope || !is_whole || !is_resource_whole
+}
+
+/// Returns `true` if a message begins with scopes, with known fields in at least one scope or element.
+fn is_without_resource(mut message: &[u8], is_whole: bool) -> bool {
+    let mut is_found = false;
+    while let Some((number, inner, is_inner_whole)) = field_of_length(&mut message) {
+        match number {
+            2 => match has_elements(inner, is_inner_whole) {
+                Some(has_elements) => is_found |= has_elements,
+                None => return false,
+            },
+            3 if std::str::from_utf8(inner).is_ok() => {}
+            _ => return false,
+        }
+    }
+    is_found && (message.is_empty() || !is_whole)
+}
+
+/// Returns `true` if `ScopeSpans` or another such message contains more than empty messages. `None` for other messages.
+fn has_elements(mut scope: &[u8], is_whole: bool) -> Option<bool> {
+    let mut is_found = false;
+    while let Some((number, inner, is_inner_whole)) = field_of_length(&mut scope) {
+        let is_known = match number {
+            1 => is_scope(inner),
+            2 => is_element(inner),
+            3 => std::str::from_utf8(inner).is_ok(),
+            _ => return None,
+        };
+        if is_inner_whole && !is_known && !inner.is_empty() {
+            return None;
+        }
+        is_found |= is_inner_whole && !inner.is_empty();
+    }
+    (scope.is_empty() || !is_whole).then_some(is_found)
 }
 
 /// Returns `true` for the beginning of a resource: attributes with names.
@@ -211,5 +252,13 @@ mod tests {
         assert_eq!(form(request), Some(FileForm::Protobuf));
         assert_eq!(form(b"\x0a\x05\x0a\x00\x12\x01x"), Some(FileForm::Protobuf));
         assert_eq!(form(&[&[0, 0, 0, 17][..], request].concat()), Some(FileForm::Lengths));
+        // A log record with a body (`a`), without a resource and without a scope.
+        let bare = b"\x0a\x09\x12\x07\x12\x05\x2a\x03\x0a\x01a";
+        assert_eq!(form(bare), Some(FileForm::Protobuf));
+        assert_eq!(form(&[&[0, 0, 0, 11][..], bare].concat()), Some(FileForm::Lengths));
+        // Empty records could be anything, and no element has a varint in field 1.
+        for other in [&b"\x0a\x04\x12\x02\x12\x00"[..], b"\x0a\x06\x12\x04\x12\x02\x08\x01"] {
+            assert_eq!(form(other), None, "{other:?}");
+        }
     }
 }

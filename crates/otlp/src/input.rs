@@ -236,6 +236,12 @@ impl<'a> FieldInput<'a, '_> {
         self.number("a number of 64 bits", u64::cast_signed, |text| text.parse().ok())
     }
 
+    /// Returns a signed number that protobuf has as `sint32`, with the sign in the lowest bit.
+    pub(crate) fn zigzag(self) -> Decoded<i64> {
+        let of_bits = |bits: u64| (bits >> 1).cast_signed() ^ -(bits & 1).cast_signed();
+        self.number("a signed number", of_bits, |text| text.parse().ok())
+    }
+
     /// Returns an enumeration value: a number. In JSON, it can also be a name that ends in one of `names`, which are
     /// sorted by number.
     pub(crate) fn enumeration(self, names: &[&str]) -> Decoded<u64> {
@@ -294,9 +300,11 @@ impl<'a> FieldInput<'a, '_> {
         }
     }
 
-    /// Passes the 64-bit numbers of a repeated field to `take`, as bits. `parse` reads them from JSON.
+    /// Passes the 64-bit numbers of a repeated field to `take`, as bits. In protobuf, they are varints or have 8 bytes
+    /// each. `parse` reads them from JSON.
     pub(crate) fn packed(
         self,
+        are_varints: bool,
         parse: impl Fn(&str) -> Option<u64>,
         mut take: impl FnMut(u64) -> Decoded<()>,
     ) -> Decoded<()> {
@@ -304,7 +312,7 @@ impl<'a> FieldInput<'a, '_> {
             Self::Wire(WireValue::Bytes(bytes, at)) => {
                 let mut reader = WireReader::new(bytes, at);
                 while !reader.is_empty() {
-                    take(reader.fixed()?)?;
+                    take(if are_varints { reader.varint()? } else { reader.fixed()? })?;
                 }
                 Ok(())
             }

@@ -23,10 +23,10 @@
 //! | end of a span | `NAME:end` | `span`, `status`, `status_message`, `dropped_events` |
 //! | event of a span | its name | `dropped_attributes`, attributes |
 //! | log record | event name, or `log` | `severity`, `severity_text`, `message` or `body`, `observed_time` or `time_is_observed`, `flags`, `dropped_attributes`, attributes |
-//! | data point | name of the metric | `metric` and `series` (with attributes), `value`, or `count`, `sum`, `min`, `max`, `bucket_counts`, `explicit_bounds`; `temporality`, `monotonic`, `start_time`, `flags`, attributes |
+//! | data point | name of the metric | `metric` and `series` (with attributes), `value`, or `count`, `sum`, `min`, `max`, `bucket_counts`, `explicit_bounds`, `scale`, `zero_count`, `zero_threshold`, `positive_offset`, `positive_counts`, `negative_offset`, `negative_counts`; `temporality`, `monotonic`, `start_time`, `flags`, `quantiles`, `exemplars`, attributes |
 //!
-//! Fields with their default values are left out. Exemplars, descriptions of metrics, quantiles of summaries, buckets of
-//! exponential histograms and entity references are not read.
+//! Fields with their default values are left out. The role of a class has the description of its metric. Metadata of
+//! metrics and entity references are not read.
 //!
 //! Events of a file are sorted by time, because spans are sent at their end. A log record without a time has the time
 //! at which it was observed, and says so. An end before the start of its span is moved to the start, and `end_time` has the
@@ -45,6 +45,7 @@ mod digits;
 mod draft;
 mod draft_reader;
 mod event_indexer;
+mod exemplar;
 mod fault;
 mod file_form;
 mod format;
@@ -57,18 +58,21 @@ pub mod receiver;
 mod recognized_file;
 mod request;
 mod request_rows;
+mod request_signal;
 mod row;
 mod rule;
 mod schema;
 mod shape;
+mod signal_guess;
 mod span;
 mod stored_kind;
 mod wire;
+mod wire_schema;
 
 pub use self::fault::RequestFault;
 pub use self::format::OtlpRequests;
 pub use self::input::RequestEncoding;
-pub use self::request::RequestSignal;
 pub use self::request_rows::{RowVisitor, visit_rows};
+pub use self::request_signal::RequestSignal;
 pub use self::row::{LinkRow, LogRow, RowOrigin, SpanRow, TextPairs};
 pub use self::stored_kind::StoredKind;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Range;
 
 use ichnos_json::write::ValueWriter;
 use ichnos_model::Scope;
@@ -19,6 +20,9 @@ use ichnos_model::telemetry::element_field;
 /// Maximum number of shapes in the attributes of a resource or a scope. Beyond it, they are a list of names and texts.
 const MOST_SHAPES: usize = 256;
 
+/// Name of the member with a list of names and texts.
+const LIST: &str = element_field::ATTRIBUTES;
+
 /// A list of attributes with its shape.
 #[derive(Debug, Default)]
 pub(crate) struct OriginAttributes {
@@ -26,24 +30,48 @@ pub(crate) struct OriginAttributes {
     shapes: Vec<AnyShape>,
     /// Key of the shapes.
     shape_key: Vec<u8>,
-    /// `true` if some have other names, or are texts, because there are too many, or several with one name.
+    /// Members with the names of their attributes, where these differ or look like fields that OpenTelemetry defines.
+    pub(crate) renamed: Vec<(String, String)>,
+    /// `true` if some are texts, because there are too many.
     pub(crate) is_changed: bool,
 }
 
 impl OriginAttributes {
-    fn new(mut values: Vec<NamedValue<'_>>) -> Self {
-        let mut shapes: Vec<AnyShape> = values.iter().map(|member| AnyShape::new(&member.value)).collect();
-        let mut is_changed = false;
+    /// `own` are the indexes of fields that OpenTelemetry defines, which have some of the names in `known`.
+    fn new(mut values: Vec<NamedValue<'_>>, own: Range<usize>, known: &[&str]) -> Self {
+        let shapes: Vec<AnyShape> = values.iter().map(|member| AnyShape::new(&member.value)).collect();
+        let is_attribute = |index: usize| !own.contains(&index);
         if shapes.iter().map(AnyShape::size).sum::<usize>() > MOST_SHAPES {
             // Texts stay the same, also with repeated names.
-            is_changed = shapes.iter().any(|shape| *shape != AnyShape::Text);
-            (values, shapes) = Self::any(&values);
+            let is_same = |(index, (shape, member)): (usize, (&AnyShape, &NamedValue<'_>))| {
+                let is_text = *shape == AnyShape::Text && !known.contains(&&*member.name);
+                is_text || !is_attribute(index)
+            };
+            let is_changed = !shapes.iter().zip(&values).enumerate().all(is_same);
+            let (values, shapes) = Self::any(&values);
+            return Self::with_shapes(values, shapes, Vec::new(), is_changed);
         }
-        is_changed |= !rename_repeated(&mut values).is_empty();
-        Self::with_shapes(values.into_iter().map(NamedValue::into_owned).collect(), shapes, is_changed)
+        let mut renamed = rename_repeated(&mut values);
+        let is_list = values.len() == 1;
+        for (index, member) in values.iter().enumerate().filter(|(index, _)| is_attribute(*index)) {
+            let is_ambiguous = known.contains(&&*member.name) || is_list && member.name == LIST;
+            if is_ambiguous && !renamed.iter().any(|(known, _)| *known == index) {
+                renamed.push((index, member.name.to_string()));
+            }
+        }
+        let name = |index: usize| values.get(index).map(|member| member.name.to_string());
+        let renamed = renamed.into_iter().filter_map(|(index, original)| Some((name(index)?, original)));
+        let renamed = renamed.collect();
+        let values = values.into_iter().map(NamedValue::into_owned).collect();
+        Self::with_shapes(values, shapes, renamed, false)
     }
 
-    fn with_shapes(values: Vec<NamedValue<'static>>, shapes: Vec<AnyShape>, is_changed: bool) -> Self {
+    fn with_shapes(
+        values: Vec<NamedValue<'static>>,
+        shapes: Vec<AnyShape>,
+        renamed: Vec<(String, String)>,
+        is_changed: bool,
+    ) -> Self {
         let mut shape_key = Vec::new();
         if is_changed {
             // Classes tell it, so they differ. Keys of members begin with a length.
@@ -53,15 +81,25 @@ impl OriginAttributes {
             push_key_text(&mut shape_key, member.name.as_bytes());
             shape.push_key(&mut shape_key);
         }
-        Self { values, shapes, shape_key, is_changed }
+        if !renamed.is_empty() {
+            shape_key.extend_from_slice(&(u64::MAX - 1).to_le_bytes());
+        }
+        for name in renamed.iter().flat_map(|(member, name)| [member, name]) {
+            push_key_text(&mut shape_key, name.as_bytes());
+        }
+        Self { values, shapes, shape_key, renamed, is_changed }
     }
 
     /// Returns the attributes as a list of names and texts. All such lists have the same shape.
     fn any(values: &[NamedValue<'_>]) -> (Vec<NamedValue<'static>>, Vec<AnyShape>) {
         let list = AnyValue::Array(name_text_pairs(values)).into_owned();
+        (vec![NamedValue::new(LIST, list)], vec![Self::list_shape()])
+    }
+
+    /// Returns the shape of a list of names and texts.
+    fn list_shape() -> AnyShape {
         let pair = ["name", "value"].map(|name| MemberShape::new(name, AnyShape::Text));
-        let shape = AnyShape::Array(Box::new(AnyShape::List(pair.into())));
-        (vec![NamedValue::new("attributes", list)], vec![shape])
+        AnyShape::Array(Box::new(AnyShape::List(pair.into())))
     }
 
     /// Returns the key of the shape.
@@ -98,7 +136,7 @@ impl OriginAttributes {
     }
 
     /// Returns the index of an attribute with a shape.
-    fn find(&self, name: &str, shape: &AnyShape) -> Option<usize> {
+    pub(crate) fn find(&self, name: &str, shape: &AnyShape) -> Option<usize> {
         self.values.iter().zip(&self.shapes).position(|(member, found)| member.name == name && found == shape)
     }
 
@@ -184,20 +222,23 @@ impl Resource {
                 Ok(())
             })?;
         }
-        push_facts(
-            [element_field::RESOURCE_SCHEMA, element_field::RESOURCE_DROPPED],
-            schema_url,
-            dropped,
-            &mut found,
-        );
-        Ok(Self { attributes: OriginAttributes::new(found), is_shared: false })
+        let known = element_field::OF_RESOURCE;
+        let mut facts = Vec::new();
+        push_facts(known, schema_url, dropped, &mut facts);
+        let count = facts.len();
+        // Later members with equal names are renamed.
+        let is_repeated = facts.iter().any(|fact| found.iter().any(|attribute| attribute.name == fact.name));
+        let at = if is_repeated { 0 } else { found.len() };
+        found.splice(at..at, facts);
+        let attributes = OriginAttributes::new(found, at..at + count, &known);
+        Ok(Self { attributes, is_shared: false })
     }
 
     /// Returns the resource with its attributes as a list of names and texts, for a data stream of many resources.
     pub(crate) fn to_shared(&self) -> Self {
         let (values, shapes) = OriginAttributes::any(&self.attributes.values);
         // Classes of the data stream serve all its resources, so they cannot tell which of them had only texts.
-        Self { attributes: OriginAttributes::with_shapes(values, shapes, true), is_shared: true }
+        Self { attributes: OriginAttributes::with_shapes(values, shapes, Vec::new(), true), is_shared: true }
     }
 
     /// Returns a key that is unique to the resource.
@@ -278,8 +319,9 @@ impl InstrumentationScope {
             dropped,
             &mut all,
         );
+        let own = 0..all.len();
         all.extend(attributes);
-        Ok(Self { name: text, attributes: OriginAttributes::new(all) })
+        Ok(Self { name: text, attributes: OriginAttributes::new(all, own, &element_field::OF_SCOPE) })
     }
 
     /// Returns a key that is unique to the scope.

@@ -3,7 +3,7 @@
 use ichnos_io::{Entry, ReadOptions};
 
 use crate::file_form::FileForm;
-use crate::request::RequestSignal;
+use crate::request_signal::RequestSignal;
 use crate::stored_kind::StoredKind;
 
 /// A recognized file.

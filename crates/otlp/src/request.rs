@@ -6,25 +6,13 @@ use std::ops::Range;
 use crate::data_point::{DataPoint, MetricHead};
 use crate::draft::EventDraft;
 use crate::fault::{Decoded, RequestFault};
-use crate::input::{EncodedMessage, FieldInput, FieldName, RequestEncoding};
+use crate::input::{EncodedMessage, FieldInput, RequestEncoding};
 use crate::log_record::LogRecord;
 use crate::origin::OriginMessage;
+use crate::request_signal::RequestSignal;
 use crate::schema::{request, resource_elements, scope_elements};
+use crate::signal_guess::SignalGuess;
 use crate::span::SpanRecord;
-use crate::wire::{WireReader, WireValue};
-
-ichnos_model::named_enum! {
-    /// Signal of OpenTelemetry.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-    pub enum RequestSignal {
-        /// Spans.
-        Traces = "traces",
-        /// Log records.
-        Logs = "logs",
-        /// Data points of metrics.
-        Metrics = "metrics",
-    }
-}
 
 /// A decoded span, log record or data point.
 #[derive(Debug)]
@@ -111,7 +99,11 @@ pub(crate) fn visit_request(
         }
         (RequestEncoding::Json, None) => request::JSON,
     };
-    let mut walk = RequestWalk { visitor, resources: 0 };
+    let guess = match (encoding, signal) {
+        (RequestEncoding::Protobuf, None) => SignalGuess::of_request(bytes).signal(),
+        _ => RequestSignal::Traces,
+    };
+    let mut walk = RequestWalk { visitor, guess, resources: 0 };
     EncodedMessage::whole(bytes, encoding).fields(names, |field, input| {
         let named = match field {
             request::SPANS => RequestSignal::Traces,
@@ -144,6 +136,8 @@ pub(crate) fn check_end(bytes: &[u8], encoding: RequestEncoding) -> Decoded<()> 
 
 struct RequestWalk<'v> {
     visitor: &'v mut dyn ElementVisitor,
+    /// Signal of elements that do not show theirs.
+    guess: RequestSignal,
     /// Number of resource messages so far.
     resources: usize,
 }
@@ -152,6 +146,11 @@ impl RequestWalk<'_> {
     /// Visits `ResourceSpans` or one of the others. Fields can be in any order, so the resource is read first.
     fn resource_elements(&mut self, input: FieldInput<'_, '_>, signal: Option<RequestSignal>) -> Decoded<()> {
         let (message, _) = input.message()?;
+        // Requests of several signals can be concatenated.
+        let signal = signal.unwrap_or_else(|| match &message {
+            EncodedMessage::Wire(bytes, _) => SignalGuess::of_resource(bytes).certain().unwrap_or(self.guess),
+            EncodedMessage::Json(_) => self.guess,
+        });
         let (mut resource, mut schema_url) = (None, Cow::default());
         message.fields(resource_elements::HEAD, |field, input| {
             match field {
@@ -162,10 +161,9 @@ impl RequestWalk<'_> {
         })?;
         self.resources += 1;
         let resource = OriginMessage { message: resource.as_ref(), schema_url: &schema_url };
-        message.fields(
-            resource_elements::SCOPES[signal.unwrap_or(RequestSignal::Traces) as usize],
-            |_, input| input.each(|input| self.scope_elements(input, resource, signal)),
-        )
+        message.fields(resource_elements::SCOPES[signal as usize], |_, input| {
+            input.each(|input| self.scope_elements(input, resource, signal))
+        })
     }
 
     /// Visits `ScopeSpans` or one of the others.
@@ -173,7 +171,7 @@ impl RequestWalk<'_> {
         &mut self,
         input: FieldInput<'_, '_>,
         resource: OriginMessage<'_, '_>,
-        signal: Option<RequestSignal>,
+        signal: RequestSignal,
     ) -> Decoded<()> {
         let (message, _) = input.message()?;
         let (mut scope, mut schema_url) = (None, Cow::default());
@@ -184,11 +182,7 @@ impl RequestWalk<'_> {
             }
             Ok(())
         })?;
-        let names = scope_elements::ELEMENTS[signal.unwrap_or(RequestSignal::Traces) as usize];
-        let signal = match signal {
-            Some(signal) => signal,
-            None => guess_of_elements(&message, names)?,
-        };
+        let names = scope_elements::ELEMENTS[signal as usize];
         let scope = OriginMessage { message: scope.as_ref(), schema_url: &schema_url };
         let resource_number = self.resources - 1;
         let origin = ElementOrigin { signal, resource, scope, resource_number, metric: None };
@@ -232,61 +226,5 @@ impl RequestWalk<'_> {
             Ok(element) => self.visitor.element(&element, range),
             Err(fault) => self.visitor.rejected(origin.signal, fault, range),
         }
-    }
-}
-
-/// Returns the signal of the first element in protobuf that shows it.
-fn guess_of_elements(message: &EncodedMessage<'_>, names: &[FieldName]) -> Decoded<RequestSignal> {
-    let mut found = None;
-    message.fields(names, |_, input| {
-        let (element, _) = input.message()?;
-        found = found.or_else(|| guess_signal(&element));
-        Ok(())
-    })?;
-    Ok(found.unwrap_or(RequestSignal::Traces))
-}
-
-/// Returns the signal of an element in protobuf, by the kinds of its fields. `None` if it can be any.
-pub(crate) fn guess_signal(element: &EncodedMessage<'_>) -> Option<RequestSignal> {
-    let EncodedMessage::Wire(bytes, at) = element else { return None };
-    let mut reader = WireReader::new(bytes, *at);
-    let mut has_data = false;
-    while let Ok(Some((number, value))) = reader.field() {
-        return Some(match (number, value) {
-            // Times of spans, the kind, and the identifier of the trace.
-            (7 | 8, WireValue::Fixed64(_)) | (6, WireValue::Varint(_)) => RequestSignal::Traces,
-            (1, WireValue::Bytes(id, _)) if id.len() == 16 && std::str::from_utf8(id).is_err() => {
-                RequestSignal::Traces
-            }
-            // Times and the severity of log records.
-            (1 | 11, WireValue::Fixed64(_)) | (2, WireValue::Varint(_)) => RequestSignal::Logs,
-            // Their event name. Metrics have their data before this number.
-            (12, WireValue::Bytes(..)) if !has_data => RequestSignal::Logs,
-            // Texts can look like the data of metrics, so other fields come first.
-            (5 | 7 | 9 | 10 | 11, WireValue::Bytes(data, at)) => {
-                has_data |= is_metric_data(number, data, at);
-                continue;
-            }
-            _ => continue,
-        });
-    }
-    has_data.then_some(RequestSignal::Metrics)
-}
-
-/// Returns `true` if a field of an element contains data points: in other elements, fields with these numbers are names,
-/// bodies, attributes, identifiers and events.
-fn is_metric_data(number: u32, data: &[u8], at: usize) -> bool {
-    let mut reader = WireReader::new(data, at);
-    match reader.field() {
-        // The name of a span, or the body of a log record, can look like a message.
-        Ok(Some((1, WireValue::Bytes(point, at)))) => {
-            let mut reader = WireReader::new(point, at);
-            match reader.field() {
-                Ok(Some((2..=6, WireValue::Fixed64(_)))) => true,
-                Ok(Some((7 | 9 | 1, WireValue::Bytes(..)))) => number != 9 && number != 11,
-                _ => false,
-            }
-        }
-        _ => false,
     }
 }

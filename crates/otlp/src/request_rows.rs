@@ -5,7 +5,8 @@ use std::ops::Range;
 use crate::any_value::{NamedValue, ValueDecoder};
 use crate::fault::{Decoded, RequestFault};
 use crate::input::{EncodedMessage, RequestEncoding, lossy};
-use crate::request::{ElementOrigin, ElementVisitor, RequestElement, RequestSignal, visit_request};
+use crate::request::{ElementOrigin, ElementVisitor, RequestElement, visit_request};
+use crate::request_signal::RequestSignal;
 use crate::row::{LogRow, RowOrigin, SpanRow, TextPairs, text_pairs};
 use crate::schema::{resource, scope};
 

@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
+use ichnos_json::write::push_base64;
+
 use crate::any_value::{AnyValue, NamedValue};
-use crate::digits::{to_base64, to_hex};
+use crate::digits::to_hex;
 use crate::input::lossy;
 
 /// Names and values of attributes. Bytes are base64, other values than texts are JSON, and
@@ -121,7 +123,11 @@ pub(crate) fn value_text<'v>(value: &'v AnyValue<'_>) -> Cow<'v, str> {
     match value {
         AnyValue::Nothing => Cow::Borrowed(""),
         AnyValue::Double(number) => Cow::Owned(number_text(*number)),
-        AnyValue::Bytes(bytes) => Cow::Owned(to_base64(bytes)),
+        AnyValue::Bytes(bytes) => {
+            let mut digits = Vec::new();
+            push_base64(&mut digits, bytes);
+            lossy(Cow::Owned(digits))
+        }
         value => lossy(value.to_text()),
     }
 }

@@ -227,6 +227,7 @@ pub(crate) mod metric {
     use crate::input::FieldName;
 
     pub(crate) const NAME: u32 = 1;
+    pub(crate) const DESCRIPTION: u32 = 2;
     pub(crate) const UNIT: u32 = 3;
     pub(crate) const GAUGE: u32 = 5;
     pub(crate) const SUM: u32 = 7;
@@ -235,6 +236,7 @@ pub(crate) mod metric {
     pub(crate) const SUMMARY: u32 = 11;
     pub(crate) const FIELDS: &[FieldName] = &[
         ("name", NAME),
+        ("description", DESCRIPTION),
         ("unit", UNIT),
         ("gauge", GAUGE),
         ("sum", SUM),
@@ -258,6 +260,7 @@ pub(crate) mod point {
         ("startTimeUnixNano", 2),
         ("timeUnixNano", 3),
         ("asDouble", 4),
+        ("exemplars", 5),
         ("asInt", 6),
         ("attributes", 7),
         ("flags", 8),
@@ -269,6 +272,7 @@ pub(crate) mod point {
         ("sum", 5),
         ("bucketCounts", 6),
         ("explicitBounds", 7),
+        ("exemplars", 8),
         ("attributes", 9),
         ("flags", 10),
         ("min", 11),
@@ -280,16 +284,49 @@ pub(crate) mod point {
         ("timeUnixNano", 3),
         ("count", 4),
         ("sum", 5),
+        ("scale", 6),
+        ("zeroCount", 7),
+        ("positive", 8),
+        ("negative", 9),
         ("flags", 10),
+        ("exemplars", 11),
         ("min", 12),
         ("max", 13),
+        ("zeroThreshold", 14),
     ];
+    /// `Buckets` of exponential histograms.
+    pub(crate) const OFFSET: u32 = 1;
+    pub(crate) const BUCKETS: &[FieldName] = &[("offset", OFFSET), ("bucketCounts", 2)];
     pub(crate) const SUMMARY: &[FieldName] = &[
         ("startTimeUnixNano", 2),
         ("timeUnixNano", 3),
         ("count", 4),
         ("sum", 5),
+        ("quantileValues", 6),
         ("attributes", 7),
         ("flags", 8),
+    ];
+    /// `ValueAtQuantile`
+    pub(crate) const QUANTILE: u32 = 1;
+    pub(crate) const QUANTILES: &[FieldName] = &[("quantile", QUANTILE), ("value", 2)];
+}
+
+/// `Exemplar`
+pub(crate) mod exemplar {
+    use crate::input::FieldName;
+
+    pub(crate) const TIME: u32 = 2;
+    pub(crate) const DOUBLE: u32 = 3;
+    pub(crate) const SPAN_ID: u32 = 4;
+    pub(crate) const TRACE_ID: u32 = 5;
+    pub(crate) const INTEGER: u32 = 6;
+    pub(crate) const ATTRIBUTES: u32 = 7;
+    pub(crate) const FIELDS: &[FieldName] = &[
+        ("timeUnixNano", TIME),
+        ("asDouble", DOUBLE),
+        ("spanId", SPAN_ID),
+        ("traceId", TRACE_ID),
+        ("asInt", INTEGER),
+        ("filteredAttributes", ATTRIBUTES),
     ];
 }

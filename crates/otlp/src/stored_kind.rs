@@ -2,7 +2,7 @@
 
 use crate::file_form::FileForm;
 use crate::input::RequestEncoding;
-use crate::request::RequestSignal;
+use crate::request_signal::RequestSignal;
 
 /// Kind of file with received requests. Files consist of whole records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

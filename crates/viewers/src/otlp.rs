@@ -14,14 +14,16 @@
 mod attributes;
 mod batch;
 mod class;
+mod data_points;
 mod element_class;
 mod elements;
 mod encoding;
 mod event_context;
 mod ids;
-mod link_sink;
 mod log_records;
+mod message_sink;
 mod number_sink;
+mod origin_pairs;
 mod origins;
 mod point_value;
 mod requests;

@@ -33,7 +33,7 @@ fn varint(value: u64) -> ([u8; 16], usize) {
 
 /// Appends a variable-length integer.
 #[inline]
-fn push_varint(out: &mut Vec<u8>, value: u64) {
+pub(super) fn push_varint(out: &mut Vec<u8>, value: u64) {
     if value < 0x80 {
         return out.push(value as u8);
     }

@@ -34,12 +34,12 @@ def read_json(path):
 
 
 def canonical(value):
-    """Members of lists have no order, an empty status is none, and exemplars are not read."""
+    """Members of lists have no order, and an empty status is none."""
     if isinstance(value, list):
         return [canonical(inner) for inner in value]
     if not isinstance(value, dict):
         return value
-    is_kept = lambda key: key != "exemplars" and (key != "status" or value[key] != {})
+    is_kept = lambda key: key != "status" or value[key] != {}
     inner = {key: canonical(inner) for key, inner in value.items() if is_kept(key)}
     if list(inner) == ["kvlistValue"]:
         inner["kvlistValue"].get("values", []).sort(key=lambda pair: pair.get("key", ""))

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::request::RequestSignal;
+use crate::request_signal::RequestSignal;
 
 /// Port of an address without a port.
 const PORT: u16 = 80;

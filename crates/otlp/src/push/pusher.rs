@@ -14,7 +14,7 @@ use super::partial_success::{PartialSuccess, reason_of};
 use super::push_counts::PushCounts;
 use super::push_error::PushError;
 use super::push_url::PushUrl;
-use crate::request::RequestSignal;
+use crate::request_signal::RequestSignal;
 
 /// Time before the second attempt. It doubles with each attempt.
 const FIRST_WAIT: Duration = Duration::from_millis(500);

@@ -6,7 +6,7 @@ use ichnos_json::write::ValueWriter;
 
 use super::http_head::{HttpRefusal, HttpStatus};
 use crate::input::RequestEncoding;
-use crate::request::RequestSignal;
+use crate::request_signal::RequestSignal;
 
 /// Number of seconds after which a client should try again.
 const RETRY: u32 = 1;

@@ -14,7 +14,8 @@ use super::receiver_options::ReceiverOptions;
 use super::request_target::{RequestTarget, TargetRefusal};
 use crate::event_indexer::{EventIndexer, FEW_EVENTS};
 use crate::input::RequestEncoding;
-use crate::request::{RequestSignal, check_end};
+use crate::request::check_end;
+use crate::request_signal::RequestSignal;
 
 /// Longest time to wait until a client has read an answer before the connection is closed.
 const LINGER: Duration = Duration::from_secs(1);

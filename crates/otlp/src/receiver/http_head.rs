@@ -1,7 +1,7 @@
 //! Heads of HTTP requests.
 
 use crate::input::RequestEncoding;
-use crate::request::RequestSignal;
+use crate::request_signal::RequestSignal;
 
 /// Maximum length of a head in bytes.
 pub(super) const MOST_HEAD: usize = 16 << 10;

@@ -6,7 +6,7 @@ use super::memory::RequestShare;
 use crate::context_table::ContextTable;
 use crate::event_indexer::ElementPlace;
 use crate::input::RequestEncoding;
-use crate::request::RequestSignal;
+use crate::request_signal::RequestSignal;
 
 /// A decoded request.
 #[derive(Debug)]

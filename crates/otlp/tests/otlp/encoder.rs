@@ -10,6 +10,7 @@ enum Kind {
     Base64,
     Varint,
     Signed,
+    Zigzag,
     Fixed,
     FixedSigned,
     Fixed32,
@@ -17,6 +18,7 @@ enum Kind {
     Bool,
     PackedFixed,
     PackedDouble,
+    PackedVarint,
     /// A message, given its fields.
     Message(&'static Schema),
     /// `AnyValue`, whose fields contain it.
@@ -81,10 +83,19 @@ static LOG: &Schema = &[
     ("observedTimeUnixNano", 11, Fixed),
     ("eventName", 12, Text),
 ];
+static EXEMPLAR: &Schema = &[
+    ("timeUnixNano", 2, Fixed),
+    ("asDouble", 3, Double),
+    ("spanId", 4, Id),
+    ("traceId", 5, Id),
+    ("asInt", 6, FixedSigned),
+    ("filteredAttributes", 7, Message(PAIR)),
+];
 static NUMBER: &Schema = &[
     ("startTimeUnixNano", 2, Fixed),
     ("timeUnixNano", 3, Fixed),
     ("asDouble", 4, Double),
+    ("exemplars", 5, Message(EXEMPLAR)),
     ("asInt", 6, FixedSigned),
     ("attributes", 7, Message(PAIR)),
     ("flags", 8, Varint),
@@ -96,10 +107,37 @@ static HISTOGRAM: &Schema = &[
     ("sum", 5, Double),
     ("bucketCounts", 6, PackedFixed),
     ("explicitBounds", 7, PackedDouble),
+    ("exemplars", 8, Message(EXEMPLAR)),
     ("attributes", 9, Message(PAIR)),
     ("min", 11, Double),
     ("max", 12, Double),
 ];
+static BUCKETS: &Schema = &[("offset", 1, Zigzag), ("bucketCounts", 2, PackedVarint)];
+static EXPONENTIAL: &Schema = &[
+    ("attributes", 1, Message(PAIR)),
+    ("startTimeUnixNano", 2, Fixed),
+    ("timeUnixNano", 3, Fixed),
+    ("count", 4, Fixed),
+    ("sum", 5, Double),
+    ("scale", 6, Zigzag),
+    ("zeroCount", 7, Fixed),
+    ("positive", 8, Message(BUCKETS)),
+    ("negative", 9, Message(BUCKETS)),
+    ("exemplars", 11, Message(EXEMPLAR)),
+    ("min", 12, Double),
+    ("zeroThreshold", 14, Double),
+];
+static QUANTILE: &Schema = &[("quantile", 1, Double), ("value", 2, Double)];
+static SUMMARY: &Schema = &[
+    ("timeUnixNano", 3, Fixed),
+    ("count", 4, Fixed),
+    ("sum", 5, Double),
+    ("quantileValues", 6, Message(QUANTILE)),
+    ("attributes", 7, Message(PAIR)),
+];
+static EXPONENTIALS: &Schema =
+    &[("dataPoints", 1, Message(EXPONENTIAL)), ("aggregationTemporality", 2, Varint)];
+static SUMMARIES: &Schema = &[("dataPoints", 1, Message(SUMMARY))];
 static GAUGE: &Schema = &[("dataPoints", 1, Message(NUMBER))];
 static SUM: &Schema =
     &[("dataPoints", 1, Message(NUMBER)), ("aggregationTemporality", 2, Varint), ("isMonotonic", 3, Bool)];
@@ -111,6 +149,8 @@ static METRIC: &Schema = &[
     ("gauge", 5, Message(GAUGE)),
     ("sum", 7, Message(SUM)),
     ("histogram", 9, Message(HISTOGRAMS)),
+    ("exponentialHistogram", 10, Message(EXPONENTIALS)),
+    ("summary", 11, Message(SUMMARIES)),
 ];
 static SCOPE_SPANS: &Schema =
     &[("scope", 1, Message(SCOPE)), ("spans", 2, Message(SPAN)), ("schemaUrl", 3, Text)];
@@ -142,11 +182,14 @@ fn message(json: &Json, schema: &Schema, out: &mut Vec<u8>) {
             continue;
         };
         match (kind, value) {
-            (PackedFixed | PackedDouble, Json::Array(numbers)) => {
+            (PackedFixed | PackedDouble | PackedVarint, Json::Array(numbers)) => {
                 let mut packed = Vec::new();
                 for value in numbers {
-                    let bits = if let PackedFixed = kind { unsigned(value) } else { double(value).to_bits() };
-                    packed.extend_from_slice(&bits.to_le_bytes());
+                    match kind {
+                        PackedVarint => varint(unsigned(value), &mut packed),
+                        PackedFixed => packed.extend_from_slice(&unsigned(value).to_le_bytes()),
+                        _ => packed.extend_from_slice(&double(value).to_le_bytes()),
+                    }
                 }
                 bytes(*number, &packed, out);
             }
@@ -197,6 +240,7 @@ fn field(number: u32, value: &Json, kind: Kind, out: &mut Vec<u8>) {
     match kind {
         Varint => number_of(unsigned(value)),
         Signed => number_of(signed(value)),
+        Zigzag => number_of(signed(value) << 1 ^ (signed(value) as i64 >> 63) as u64),
         Bool => number_of(value.as_bool().unwrap().into()),
         Fixed => fixed(unsigned(value), out),
         FixedSigned => fixed(signed(value), out),
@@ -223,6 +267,6 @@ fn field(number: u32, value: &Json, kind: Kind, out: &mut Vec<u8>) {
             message(value, schema, &mut inner);
             bytes(number, &inner, out);
         }
-        PackedFixed | PackedDouble => unreachable!(),
+        PackedFixed | PackedDouble | PackedVarint => unreachable!(),
     }
 }

@@ -129,6 +129,45 @@ fn log_records_are_events() {
     assert_eq!(lines.len(), 3);
 }
 
+/// A span would have the identifier of a trace, and a metric a name.
+#[test]
+fn bare_log_records_in_protobuf_are_logs() {
+    let hello = json!({"stringValue": "hello"});
+    for record in [
+        json!({"body": hello}),
+        json!({"body": hello, "attributes": [{"key": "k", "value": {"intValue": "4"}}]}),
+        json!({"body": hello, "traceId": TRACE, "spanId": "00000000000000a1"}),
+        json!({"severityText": "hello", "body": {"stringValue": "\n hello, this is the second line of a text"}}),
+        json!({"body": {"stringValue": "1 hello 1"}}),
+        json!({"severityText": "hello"}),
+    ] {
+        // The second scope does not show what it has.
+        let bare = json!({"logRecords": [record]});
+        let timed = json!({"logRecords": [{"timeUnixNano": "4", "body": {"stringValue": "timed"}}]});
+        for scopes in [json!([bare]), json!([timed, bare]), json!([bare, timed])] {
+            for resource in [json!({"scopeLogs": scopes}), json!({"resource": {}, "scopeLogs": scopes})] {
+                let lines = print_all(&json!({"resourceLogs": [resource]}));
+                let found = lines.iter().find(|line| line.contains("hello")).unwrap();
+                assert!(found.contains("log: "), "{found}");
+            }
+        }
+    }
+    let empty = json!({"resourceLogs": [{"resource": {}, "scopeLogs": [{"logRecords": [{}, {}]}]}]});
+    let lines = print_all(&empty);
+    assert!(lines.len() == 2 && lines.iter().all(|line| line.contains("log: ")), "{lines:?}");
+}
+
+/// A request has one signal, but programs can append requests of others.
+#[test]
+fn concatenated_requests_keep_their_signals() {
+    let bare =
+        json!({"resourceLogs": [{"resource": {}, "scopeLogs": [{"logRecords": [{"severityNumber": 9}]}]}]});
+    let all = [spans(), bare, metrics()].map(|request| to_protobuf(&request)).concat();
+    let lines = without_deltas(&print(&[("a.pb", &all)]));
+    assert_eq!(lines.len(), 5 + 1 + 4, "{lines:?}");
+    assert!(lines[0].contains("log: { }, { severity = 9 }"), "{}", lines[0]);
+}
+
 #[test]
 fn data_points_are_counters() {
     let lines = print_all(&metrics());

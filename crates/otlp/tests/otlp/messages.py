@@ -107,12 +107,33 @@ points = [
     metrics.Metric(
         name="sizes",
         exponential_histogram=metrics.ExponentialHistogram(
-            data_points=[metrics.ExponentialHistogramDataPoint(time_unix_nano=2_000_000_410, count=4, sum=8, scale=1)]
+            data_points=[
+                metrics.ExponentialHistogramDataPoint(
+                    time_unix_nano=2_000_000_410,
+                    count=4,
+                    sum=8,
+                    scale=1,
+                    zero_threshold=0.25,
+                    positive=metrics.ExponentialHistogramDataPoint.Buckets(offset=-2, bucket_counts=[3, 300]),
+                    exemplars=[
+                        metrics.Exemplar(
+                            time_unix_nano=7, as_double=0.5, span_id=CHILD, filtered_attributes=[pair("n", int_value=1)]
+                        )
+                    ],
+                )
+            ]
         ),
     ),
     metrics.Metric(
         name="old",
-        summary=metrics.Summary(data_points=[metrics.SummaryDataPoint(time_unix_nano=2_000_000_420, count=5, sum=9)]),
+        summary=metrics.Summary(data_points=[
+                metrics.SummaryDataPoint(
+                    time_unix_nano=2_000_000_420,
+                    count=5,
+                    sum=9,
+                    quantile_values=[metrics.SummaryDataPoint.ValueAtQuantile(quantile=0.5, value=1)],
+                )
+            ]),
     ),
 ]
 

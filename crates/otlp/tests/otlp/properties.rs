@@ -81,15 +81,50 @@ fn log(random: &mut Random) -> Json {
     log
 }
 
+/// Adds fields at random, and a time.
+fn timed(random: &mut Random, fields: Json) -> Json {
+    let mut point = some(random, fields);
+    point["timeUnixNano"] = time(random).into();
+    point
+}
+
+fn exemplars(random: &mut Random) -> Vec<Json> {
+    let count = random.below(3);
+    let mut exemplar = || {
+        let mut fields = json!({"traceId": hex(random, 16), "spanId": hex(random, 8),
+            "filteredAttributes": attributes(random, 1)});
+        match random.below(3) {
+            0 => fields["asInt"] = "-7".into(),
+            1 => fields["asDouble"] = 0.5.into(),
+            _ => {}
+        }
+        some(random, fields)
+    };
+    (0..count).map(|_| exemplar()).collect()
+}
+
 fn metric(random: &mut Random) -> Json {
     let mut number = json!({"asInt": (random.number() as i64).to_string(), "attributes": attributes(random, 0),
-        "startTimeUnixNano": time(random)});
+        "startTimeUnixNano": time(random), "exemplars": exemplars(random)});
     number["timeUnixNano"] = time(random).into();
     let histogram = json!({"timeUnixNano": time(random), "count": "3", "sum": 1.5, "min": -1.0,
         "bucketCounts": ["1", "2", random.number().to_string()], "explicitBounds": [0.5, 1.5],
+        "exemplars": exemplars(random),
         "attributes": attributes(random, 0)});
-    let mut metric = json!({"name": text(random), "unit": text(random)});
-    match random.below(3) {
+    let exponential = json!({"count": "3", "scale": random.below(9) as i64 - 4,
+        "zeroCount": random.below(2).to_string(), "zeroThreshold": 0.5, "exemplars": exemplars(random),
+        "positive": {"offset": random.below(3) as i64 - 1, "bucketCounts": [random.number().to_string(), "0"]},
+        "negative": {"bucketCounts": []}, "attributes": attributes(random, 0)});
+    let quantiles: Vec<Json> =
+        (0..random.below(3)).map(|_| json!({"quantile": 0.5, "value": random.pick(&[0.0, -2.5])})).collect();
+    let summary = json!({"count": "3", "sum": 1.5, "quantileValues": quantiles});
+    let mut metric = json!({"name": text(random), "unit": text(random), "description": text(random)});
+    match random.below(5) {
+        2 => {
+            metric["exponentialHistogram"] =
+                json!({"dataPoints": [timed(random, exponential)], "aggregationTemporality": 1});
+        }
+        3 => metric["summary"] = json!({"dataPoints": [timed(random, summary)]}),
         0 => metric["gauge"] = json!({"dataPoints": [number]}),
         1 => {
             metric["sum"] = json!({"dataPoints": [number], "aggregationTemporality": random.below(4), "isMonotonic": true});
@@ -142,6 +177,72 @@ fn both_encodings_have_the_same_events() {
         } else {
             assert_eq!(lines, events, "{json}\n{printed}");
         }
+    });
+}
+
+/// Drops most fields of an element.
+fn drop_fields(random: &mut Random, element: &mut Json) {
+    let Json::Object(fields) = element else { unreachable!() };
+    fields.retain(|_, _| random.below(3) == 0);
+}
+
+/// Returns `true` if a span has a field that no other element has.
+fn is_surely_span(span: &Json) -> bool {
+    let some = |name: &str| span.get(name).is_some();
+    [
+        "startTimeUnixNano",
+        "endTimeUnixNano",
+        "kind",
+        "droppedAttributesCount",
+        "droppedEventsCount",
+        "links",
+        "flags",
+    ]
+    .into_iter()
+    .any(some)
+        || some("status")
+        || some("parentSpanId")
+        || (some("traceId") && some("spanId"))
+}
+
+/// Returns `true` if a metric has a name that no identifier is, or data that is surely a point.
+fn is_surely_metric(metric: &Json) -> bool {
+    metric.get("name").is_some()
+        || ["gauge", "sum", "histogram"].iter().any(|data| metric.get(data).is_some())
+}
+
+/// Requests in protobuf whose elements lack most fields have the signal that any of the elements shows.
+#[test]
+fn signals_of_sparse_requests_are_guessed() {
+    cases(800, |random| {
+        let mut request = request(random);
+        let (outer, resources) = request.as_object_mut().unwrap().iter_mut().next().unwrap();
+        let (inner, name) = match outer.as_str() {
+            "resourceSpans" => ("scopeSpans", "spans"),
+            "resourceLogs" => ("scopeLogs", "logRecords"),
+            _ => ("scopeMetrics", "metrics"),
+        };
+        let is_log = name == "logRecords";
+        let mut is_sure = is_log;
+        for resource in resources.as_array_mut().unwrap() {
+            for element in resource[inner][0][name].as_array_mut().unwrap() {
+                drop_fields(random, element);
+                is_sure |= match name {
+                    "spans" => is_surely_span(element),
+                    "metrics" => is_surely_metric(element),
+                    _ => false,
+                };
+            }
+        }
+        if !is_sure {
+            return;
+        }
+        let json = request.to_string();
+        assert_eq!(
+            print(&[("a.pb", &to_protobuf(&request))]),
+            print(&[("a.json", json.as_bytes())]),
+            "{json}"
+        );
     });
 }
 

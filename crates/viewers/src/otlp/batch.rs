@@ -85,12 +85,17 @@ pub(super) enum MetricData {
     Histogram {
         temporality: u64,
     },
+    Exponential {
+        temporality: u64,
+    },
+    Summary,
 }
 
 /// Properties of a metric.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MetricHead {
     pub(super) name: String,
+    pub(super) description: String,
     pub(super) unit: String,
     pub(super) data: MetricData,
 }
@@ -98,14 +103,16 @@ pub(super) struct MetricHead {
 impl MetricHead {
     /// Returns its number.
     pub(super) fn key(&self) -> u64 {
-        let data = match self.data {
-            MetricData::Gauge => 0,
-            MetricData::Sum { temporality, is_monotonic } => {
-                temporality.wrapping_mul(4).wrapping_add(1 + 2 * u64::from(is_monotonic))
-            }
-            MetricData::Histogram { temporality } => temporality.wrapping_mul(4).wrapping_add(2),
+        let (kind, temporality) = match self.data {
+            MetricData::Gauge => (0, 0),
+            MetricData::Sum { temporality, is_monotonic } => (1 + 2 * u64::from(is_monotonic), temporality),
+            MetricData::Histogram { temporality } => (2, temporality),
+            MetricData::Exponential { temporality } => (4, temporality),
+            MetricData::Summary => (5, 0),
         };
-        name_key(&self.name) ^ name_key(&self.unit).rotate_left(1) ^ data.rotate_left(32)
+        let data = temporality.wrapping_mul(8).wrapping_add(kind);
+        let texts = [&self.name, &self.unit, &self.description].map(|text| name_key(text));
+        texts.into_iter().rev().fold(data.rotate_left(32), |key, text| key.rotate_left(1) ^ text)
     }
 }
 
@@ -175,7 +182,8 @@ impl RequestBatch {
     fn index(&mut self, key: GroupKey, metric: impl FnOnce() -> MetricHead) -> usize {
         let index = *self.indexes.entry(key).or_insert_with(|| {
             let group = Group { key, metric: metric(), elements: Vec::new() };
-            self.bytes += GROUP + group.metric.name.len() + group.metric.unit.len();
+            let MetricHead { name, description, unit, .. } = &group.metric;
+            self.bytes += GROUP + name.len() + description.len() + unit.len();
             self.groups.push(group);
             self.groups.len() - 1
         });
@@ -273,13 +281,16 @@ impl RequestBatch {
             return out.extend_from_slice(&group.elements);
         }
         let at = encoding.begin_element(out, element_field);
-        let MetricHead { name, unit, data } = &group.metric;
+        let MetricHead { name, description, unit, data } = &group.metric;
         encoding.text(out, metric::NAME, name.as_bytes());
+        encoding.set_text(out, metric::DESCRIPTION, description.as_bytes());
         encoding.set_text(out, metric::UNIT, unit.as_bytes());
         let (field, temporality, is_monotonic) = match *data {
             MetricData::Gauge => (metric::GAUGE, 0, false),
             MetricData::Sum { temporality, is_monotonic } => (metric::SUM, temporality, is_monotonic),
             MetricData::Histogram { temporality } => (metric::HISTOGRAM, temporality, false),
+            MetricData::Exponential { temporality } => (metric::EXPONENTIAL, temporality, false),
+            MetricData::Summary => (metric::SUMMARY, 0, false),
         };
         let data = encoding.begin(out, field);
         encoding.elements(out, metric::POINTS, &group.elements);

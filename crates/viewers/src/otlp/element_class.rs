@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ichnos_model::field::{FieldRef, FieldValue};
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::meaning::{CauseKind, Meaning};
+use ichnos_model::plan::Node;
 use ichnos_model::telemetry::{ElementPart, ElementRole, element_field};
 use ichnos_model::{Event, Scope};
 
@@ -19,10 +20,20 @@ const NAME: &str = "name";
 
 /// Loss reasons.
 const MIXED: &str = "list or array without a common type -> texts";
-const ORIGINS: &str =
-    "attributes of a resource or scope: too many, or repeated names -> texts, or names with numbers";
+const ORIGINS: &str = "attributes of a resource or scope: too many -> texts";
 const SHARED: &str = "event beyond the limit of classes: fields -> attributes with texts";
-const POINTS: &str = "exponential histogram or summary -> gauges of its count and sum";
+
+/// Own fields that are no single values.
+const LISTS: [&str; 8] = [
+    element_field::BODY,
+    element_field::LINKS,
+    element_field::BUCKET_COUNTS,
+    element_field::EXPLICIT_BOUNDS,
+    element_field::POSITIVE_COUNTS,
+    element_field::NEGATIVE_COUNTS,
+    element_field::QUANTILES,
+    element_field::EXEMPLARS,
+];
 
 /// Class whose events are parts of OpenTelemetry elements.
 #[derive(Debug)]
@@ -32,12 +43,8 @@ pub(super) struct ElementClass {
     ids: [Option<FieldRef>; 3],
     own: OwnFields,
     pub(super) attributes: Option<ScopeNames>,
-    /// Names for the body of a log record that is no text.
-    pub(super) body: Option<ScopeNames>,
-    /// Names for the links of a span.
-    pub(super) links: Option<ScopeNames>,
-    /// Names for the counts and the bounds of the buckets of a histogram.
-    pub(super) buckets: [Option<ScopeNames>; 2],
+    /// Names for own fields that are no single values.
+    lists: Vec<(&'static str, ScopeNames)>,
     pub(super) scope: OriginFields,
     pub(super) resource: OriginFields,
     /// Names for the arrays of scope and fields, if the class is shared beyond the limits.
@@ -84,9 +91,6 @@ impl ElementClass {
         if role.is_shared {
             record_loss(losses, event, LossKind::Lowered, "", SHARED);
         }
-        if matches!(role.part, ElementPart::ExponentialHistogram | ElementPart::Summary) {
-            record_loss(losses, event, LossKind::Lowered, "", POINTS);
-        }
         let own = OwnFields::selected(event, Scope::Payload, |name| role.attribute(name).is_none());
         let attributes = ScopeNames::selected(event, Scope::Payload, names, |_, name| {
             role.attribute(name).map(str::to_owned)
@@ -97,22 +101,24 @@ impl ElementClass {
                 (name == field).then(|| name.to_owned())
             })
         };
-        let (body, links) = (only(element_field::BODY), only(element_field::LINKS));
-        let buckets = [only(element_field::BUCKET_COUNTS), only(element_field::EXPLICIT_BOUNDS)];
+        let lists = LISTS.into_iter().filter_map(|field| Some((field, only(field)?))).collect();
         let shared = only("scope").zip(only("fields")).map(<[ScopeNames; 2]>::from);
         let id = |meaning| FieldRef::for_meaning(event, meaning);
         Some(Self {
             ids: [id(Meaning::TaskId), id(Meaning::OperationId), id(Meaning::Cause(CauseKind::Parent))],
             own,
             attributes,
-            body,
-            links,
-            buckets,
-            scope: OriginFields::of_scope(event, names),
-            resource: OriginFields::of_resource(event, names),
+            lists,
+            scope: OriginFields::of_scope(event, &role, names),
+            resource: OriginFields::of_resource(event, &role, names),
             shared: shared.filter(|_| role.is_shared),
             role,
         })
+    }
+
+    /// Returns the names for an own field that is no single value, such as [`element_field::LINKS`].
+    pub(super) fn list(&self, field: &str) -> Option<&ScopeNames> {
+        self.lists.iter().find(|(name, _)| *name == field).map(|(_, names)| names)
     }
 
     /// Reads an event of the class.
@@ -168,7 +174,24 @@ fn own_names(part: ElementPart) -> &'static [&'static str] {
         ElementPart::LogRecord => {
             &[SEVERITY, SEVERITY_TEXT, MESSAGE, OBSERVED_TIME, TIME_IS_OBSERVED, FLAGS, DROPPED_ATTRIBUTES]
         }
-        _ => &["metric", "series", VALUE, COUNT, SUM, MIN, MAX, TEMPORALITY, MONOTONIC, START_TIME, FLAGS],
+        _ => &[
+            "metric",
+            "series",
+            VALUE,
+            COUNT,
+            SUM,
+            MIN,
+            MAX,
+            SCALE,
+            ZERO_COUNT,
+            ZERO_THRESHOLD,
+            POSITIVE_OFFSET,
+            NEGATIVE_OFFSET,
+            TEMPORALITY,
+            MONOTONIC,
+            START_TIME,
+            FLAGS,
+        ],
     }
 }
 
@@ -210,6 +233,15 @@ impl<'e> ElementEvent<'_, 'e> {
             Some(text) => text.parse().unwrap_or(0),
             None => self.element.own.number(self.event, name),
         }
+    }
+
+    /// Returns a signed number, or 0, the default.
+    pub(super) fn signed(&self, name: &str) -> i64 {
+        let number = match self.shared_text(name) {
+            Some(text) => text.parse().ok(),
+            None => self.value(name).and_then(|value| value.as_i64()),
+        };
+        number.unwrap_or(0)
     }
 
     /// Returns a floating-point number.
@@ -337,21 +369,36 @@ impl OwnFields {
     }
 }
 
+/// Names of the members of a resource or a scope.
+#[derive(Debug)]
+struct OriginNames<'r> {
+    /// Fields that OpenTelemetry defines.
+    own: &'static [&'static str],
+    /// Members with the names of their attributes.
+    renamed: &'r [(String, String)],
+}
+
+impl OriginNames<'_> {
+    /// Returns the name of the attribute in a renamed member.
+    fn renamed(&self, member: &str) -> Option<&str> {
+        self.renamed.iter().find(|(renamed, _)| renamed == member).map(|(_, name)| name.as_str())
+    }
+
+    fn is_own(&self, member: &str) -> bool {
+        self.own.contains(&member) && self.renamed(member).is_none()
+    }
+}
+
 impl OriginFields {
     /// Finds the fields of the scope, in the specific context.
-    fn of_scope(event: &Event<'_>, names: &mut ArgumentNames) -> Self {
-        let own = [
-            element_field::SCOPE_NAME,
-            element_field::SCOPE_VERSION,
-            element_field::SCOPE_SCHEMA,
-            element_field::SCOPE_DROPPED,
-        ];
-        Self::selected(event, Scope::SpecificContext, &own, &[], names)
+    fn of_scope(event: &Event<'_>, role: &ElementRole, names: &mut ArgumentNames) -> Self {
+        let known = OriginNames { own: &element_field::OF_SCOPE, renamed: &role.renamed_in_scope };
+        Self::selected(event, Scope::SpecificContext, &known, &[], names)
     }
 
     /// Finds the fields of the resource. Formats without resources have them in the common context.
-    fn of_resource(event: &Event<'_>, names: &mut ArgumentNames) -> Self {
-        let own = [element_field::RESOURCE_SCHEMA, element_field::RESOURCE_DROPPED];
+    fn of_resource(event: &Event<'_>, role: &ElementRole, names: &mut ArgumentNames) -> Self {
+        let known = OriginNames { own: &element_field::OF_RESOURCE, renamed: &role.renamed_in_resource };
         let kinds = [CauseKind::Parent, CauseKind::Related].map(Meaning::Cause);
         let ids = [Meaning::TaskId, Meaning::OperationId].into_iter().chain(kinds);
         let ids = ids.flat_map(|meaning| event.class.meanings.members(meaning));
@@ -363,25 +410,25 @@ impl OriginFields {
             Some(_) => (Scope::Resource, &[][..]),
             None => (Scope::CommonContext, ids.as_slice()),
         };
-        Self::selected(event, scope, &own, hidden, names)
+        Self::selected(event, scope, &known, hidden, names)
     }
 
     /// Finds the fields of a scope in the event, except those with some indexes.
     fn selected(
         event: &Event<'_>,
         scope: Scope,
-        own: &[&str],
+        known: &OriginNames<'_>,
         hidden: &[usize],
         names: &mut ArgumentNames,
     ) -> Self {
-        let is_own = |name: &str| own.contains(&name);
-        let is_list = scope != Scope::CommonContext && is_list(event, scope);
+        let is_attribute = known.renamed(element_field::ATTRIBUTES).is_some();
+        let is_list = !is_attribute && is_list(event, scope, hidden);
         Self {
             varies: is_list || scope != Scope::Resource,
-            own: OwnFields::selected(event, scope, is_own),
+            own: OwnFields::selected(event, scope, |name| known.is_own(name)),
             attributes: ScopeNames::selected(event, scope, names, |index, name| {
-                let is_attribute = !is_own(name) && !hidden.contains(&index);
-                is_attribute.then(|| name.to_owned())
+                let is_attribute = !known.is_own(name) && !hidden.contains(&index);
+                is_attribute.then(|| known.renamed(name).unwrap_or(name).to_owned())
             }),
             is_list,
         }
@@ -399,9 +446,15 @@ impl OriginFields {
     }
 }
 
-/// Returns `true` if the only member of a scope is an array of names and texts, in place of many attributes.
-fn is_list(event: &Event<'_>, scope: Scope) -> bool {
+/// Returns `true` if the only member of a scope, beside those with some indexes, is an array of names and texts, in place
+/// of many attributes.
+fn is_list(event: &Event<'_>, scope: Scope, hidden: &[usize]) -> bool {
     let Some(plan) = event.plan(scope) else { return false };
-    let names: Vec<_> = plan.nodes().filter_map(|node| node.name.as_deref()).collect();
-    names == [element_field::ATTRIBUTES, NAME, "value"] && plan.member(1).is_none()
+    let members = (0..).map_while(|index| Some((index, plan.member(index)?)));
+    let serves_decoding =
+        |member| plan.within(member).all(|node| plan.get(node).is_some_and(Node::only_serves_decoding));
+    let mut members = members.filter(|(index, member)| !hidden.contains(index) && !serves_decoding(*member));
+    let (Some((_, member)), None) = (members.next(), members.next()) else { return false };
+    let names = plan.within(member).filter_map(|node| plan.get(node)?.name.as_deref());
+    names.eq([element_field::ATTRIBUTES, NAME, "value"])
 }

@@ -10,14 +10,13 @@ use super::element_class::{ElementClass, ElementEvent, ElementIds, OriginFields}
 use super::encoding::OtlpField;
 use super::event_context::{EventContext, operation_track};
 use super::ids::SpanIds;
-use super::link_sink::LinkSink;
 use super::log_records::ElementEncoder;
-use super::number_sink::NumberSink;
+use super::message_sink::{LINKS, MessageSink, RepeatedMessage};
+use super::origin_pairs::OriginPairs;
 use super::origins::EncodedOrigin;
-use super::point_value::PointValue;
-use super::schema::{histogram, log, metric, resource, span, value};
+use super::schema::{log, resource, span, value};
 use super::spans::{ElementKey, EndedSpan, SpanEnd};
-use super::telemetry::{OtlpStream, Telemetry, UNBEGUN};
+use super::telemetry::{OtlpStream, Telemetry};
 use crate::arguments::{ScopeArguments, ScopeNames};
 use ichnos_analysis::events::losses::record_loss;
 use ichnos_analysis::events::tracks::name_key;
@@ -27,7 +26,7 @@ use ichnos_model::digest::ValueHash;
 const OUTSIDE: &str = "span event outside the time of its span -> log record";
 const SAME_SPANS: &str = "open spans with the same identifiers and name: the innermost ends first";
 const SAME_IDS: &str = "span event for open spans with the same identifiers -> event of the innermost one";
-const SCOPES: &str = "scope beyond the limit of 65,536";
+const SCOPES: &str = "scope beyond the limit of 65,536, or 64 MiB";
 
 impl ElementEncoder {
     /// Passes the named members of a scope to an argument writer as attributes. Returns `false` if they are too large.
@@ -50,7 +49,7 @@ impl ElementEncoder {
     }
 
     /// Appends the attributes of an element. Returns `false` if they are too large.
-    fn push_element_attributes(
+    pub(super) fn push_element_attributes(
         &mut self,
         read: &ElementEvent<'_, '_>,
         field: OtlpField,
@@ -67,18 +66,19 @@ impl ElementEncoder {
         let encoding = self.encoding;
         let mut found = EncodedOrigin::default();
         let out = &mut found.message;
+        let pairs = fields.pairs(event, &self.names, &mut self.text);
+        let pairs = OriginPairs::new(pairs, &element_field::OF_RESOURCE);
         encoding.begin_list(out, resource::ATTRIBUTES);
-        if fields.is_list {
-            for (name, text) in fields.pairs(event, &self.names, &mut self.text) {
-                push_text(encoding, out, resource::ATTRIBUTES, &name, &text);
-            }
-        } else {
+        for (name, text) in &pairs.attributes {
+            push_text(encoding, out, resource::ATTRIBUTES, name, text);
+        }
+        if !fields.is_list {
             self.push_named(event, fields.attributes.as_ref(), (resource::ATTRIBUTES, false), out);
         }
         encoding.end_list(out);
-        let dropped = fields.own.number(event, element_field::RESOURCE_DROPPED);
+        let dropped = pairs.number(event, fields, element_field::RESOURCE_DROPPED);
         encoding.count(out, resource::DROPPED_ATTRIBUTES, dropped);
-        found.schema_url = fields.own.text(event, element_field::RESOURCE_SCHEMA).into_owned();
+        found.schema_url.push_str(&pairs.text(event, fields, element_field::RESOURCE_SCHEMA));
         found
     }
 
@@ -88,32 +88,23 @@ impl ElementEncoder {
         let (event, fields) = (read.event, &read.element.scope);
         found.message.clear();
         found.schema_url.clear();
-        let shared = |name: &str| {
-            let pair = read.shared.scope.iter().find(|(own, _)| own == name);
-            pair.map(|(_, text)| text.as_str())
-        };
-        let text = |name: &str| match shared(name) {
-            Some(text) => text.into(),
-            None => fields.own.text(event, name),
-        };
+        let mut pairs = read.shared.scope.clone();
+        pairs.extend(fields.pairs(event, &self.names, &mut self.text));
+        let pairs = OriginPairs::new(pairs, &element_field::OF_SCOPE);
+        let text = |name: &str| pairs.text(event, fields, name);
         let out = &mut found.message;
         encoding.set_text(out, resource::SCOPE_NAME, text(element_field::SCOPE_NAME).as_bytes());
         encoding.set_text(out, resource::SCOPE_VERSION, text(element_field::SCOPE_VERSION).as_bytes());
         let mut attributes = Vec::new();
-        let is_own = |name: &str| name.starts_with("otel.scope.");
-        for (name, text) in read.shared.scope.iter().filter(|(name, _)| !is_own(name)) {
+        for (name, text) in &pairs.attributes {
             push_text(encoding, &mut attributes, resource::SCOPE_ATTRIBUTES, name, text);
-        }
-        for (name, text) in fields.pairs(event, &self.names, &mut self.text) {
-            push_text(encoding, &mut attributes, resource::SCOPE_ATTRIBUTES, &name, &text);
         }
         if !fields.is_list {
             let field = (resource::SCOPE_ATTRIBUTES, false);
             self.push_named(event, fields.attributes.as_ref(), field, &mut attributes);
         }
         encoding.elements(out, resource::SCOPE_ATTRIBUTES, &attributes);
-        let dropped = shared(element_field::SCOPE_DROPPED).and_then(|text| text.parse().ok());
-        let dropped = dropped.unwrap_or_else(|| fields.own.number(event, element_field::SCOPE_DROPPED));
+        let dropped = pairs.number(event, fields, element_field::SCOPE_DROPPED);
         encoding.count(out, resource::SCOPE_DROPPED_ATTRIBUTES, dropped);
         found.schema_url.push_str(&text(element_field::SCOPE_SCHEMA));
     }
@@ -137,21 +128,7 @@ impl ElementEncoder {
         encoding.text(head, span::NAME, read.name().as_bytes());
         encoding.count(head, span::KIND, read.enumeration(element_field::KIND, &SPAN_KINDS));
         encoding.known_time(head, span::START, begin);
-        let mut fits = true;
-        if let Some(names) = &read.element.links {
-            let mut links = Vec::new();
-            let writer = AttributeWriter::new(
-                encoding,
-                &mut links,
-                span::LINK_ATTRIBUTES,
-                &self.names,
-                &mut self.open,
-            );
-            let sink = LinkSink::new(writer, encoding, &self.names);
-            let mut visitor = ScopeArguments::new(sink, names, &mut self.text);
-            fits = read.event.visit_members(names.scope, &mut visitor).is_ok() && visitor.arguments.end();
-            encoding.elements(head, span::LINKS, &links);
-        }
+        let fits = self.push_messages(read, element_field::LINKS, &LINKS, head);
         encoding.count(head, span::DROPPED_ATTRIBUTES, read.number(element_field::DROPPED_ATTRIBUTES));
         encoding.count(head, span::DROPPED_LINKS, read.number(element_field::DROPPED_LINKS));
         encoding.short_fixed(head, span::FLAGS, read.number(element_field::FLAGS));
@@ -191,7 +168,8 @@ impl ElementEncoder {
             encoding.text(out, value::STRING, text.as_bytes());
             fits &= encoding.end(out, body);
         }
-        fits &= self.push_named(read.event, read.element.body.as_ref(), (log::BODY, true), out);
+        let body = read.element.list(element_field::BODY);
+        fits &= self.push_named(read.event, body, (log::BODY, true), out);
         encoding.begin_list(out, log::ATTRIBUTES);
         fits &= self.push_element_attributes(read, log::ATTRIBUTES, out);
         encoding.end_list(out);
@@ -204,50 +182,23 @@ impl ElementEncoder {
         encoding.end(out, at) && fits
     }
 
-    /// Appends a data point.
-    fn push_element_point(&mut self, read: &ElementEvent<'_, '_>, time: u64, out: &mut Vec<u8>) -> bool {
-        let encoding = self.encoding;
-        let at = encoding.begin_element(out, OtlpSignal::Metrics.element());
-        encoding.known_time(out, metric::START, read.number(element_field::START_TIME));
-        encoding.known_time(out, metric::TIME, time);
-        let flags = read.number(element_field::FLAGS);
-        let mut fits = true;
-        let attributes = if read.element.role.part == ElementPart::Histogram {
-            encoding.fixed(out, histogram::COUNT, read.number(element_field::COUNT));
-            for (field, name) in [
-                (histogram::SUM, element_field::SUM),
-                (histogram::MIN, element_field::MIN),
-                (histogram::MAX, element_field::MAX),
-            ] {
-                read.double(name).into_iter().for_each(|value| encoding.double(out, field, value));
-            }
-            let [counts, bounds] = &read.element.buckets;
-            encoding.packed(out, histogram::BUCKET_COUNTS, &self.numbers(read.event, counts), false);
-            encoding.packed(out, histogram::EXPLICIT_BOUNDS, &self.numbers(read.event, bounds), true);
-            encoding.count(out, histogram::FLAGS, flags);
-            histogram::ATTRIBUTES
-        } else {
-            match read.point_value() {
-                Some(PointValue::Integer(value)) => encoding.fixed_integer(out, metric::INTEGER, value),
-                Some(PointValue::Double(value)) => encoding.double(out, metric::DOUBLE, value),
-                None => {}
-            }
-            encoding.count(out, metric::FLAGS, flags);
-            metric::ATTRIBUTES
-        };
-        encoding.begin_list(out, attributes);
-        fits &= self.push_element_attributes(read, attributes, out);
-        encoding.end_list(out);
-        encoding.end(out, at) && fits
-    }
-
-    /// Returns the bits of the numbers in an array.
-    fn numbers(&mut self, event: &Event<'_>, names: &Option<ScopeNames>) -> Vec<u64> {
-        let Some(names) = names else { return Vec::new() };
-        let mut visitor = ScopeArguments::new(NumberSink::default(), names, &mut self.text);
-        // Delivered events can always be decoded.
-        let _ = event.visit_members(names.scope, &mut visitor);
-        visitor.arguments.numbers
+    /// Appends a field of an element that repeats a message. Returns `false` if it is too large.
+    pub(super) fn push_messages(
+        &mut self,
+        read: &ElementEvent<'_, '_>,
+        name: &str,
+        message: &'static RepeatedMessage,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let Some(names) = read.element.list(name) else { return true };
+        let mut messages = Vec::new();
+        let (encoding, field) = (self.encoding, message.attribute_field());
+        let writer = AttributeWriter::new(encoding, &mut messages, field, &self.names, &mut self.open);
+        let sink = MessageSink::new(message, writer, encoding, &self.names);
+        let mut visitor = ScopeArguments::new(sink, names, &mut self.text);
+        let fits = read.event.visit_members(names.scope, &mut visitor).is_ok() && visitor.arguments.end();
+        encoding.elements(out, message.field, &messages);
+        fits
     }
 }
 
@@ -265,10 +216,11 @@ impl Telemetry {
             ElementPart::SpanEnd => self.end_element(context, &read, stream),
             ElementPart::SpanEvent => self.element_event(context, &read, stream),
             ElementPart::LogRecord => self.element_log(context, &read, stream),
-            ElementPart::Gauge | ElementPart::Sum | ElementPart::Histogram => {
-                self.element_point(context, &read, stream)
-            }
-            ElementPart::ExponentialHistogram | ElementPart::Summary => self.values(context, stream),
+            ElementPart::Gauge
+            | ElementPart::Sum
+            | ElementPart::Histogram
+            | ElementPart::ExponentialHistogram
+            | ElementPart::Summary => self.element_point(context, &read, stream),
         }
     }
 
@@ -352,7 +304,7 @@ impl Telemetry {
         let track = Self::element_track(context, &read.ids());
         let ended = self.spans.end_element(track, Self::element_key(context, read));
         let EndedSpan::Open(mut open) = ended else {
-            record_loss(&mut self.losses, context.event, LossKind::Lowered, "", UNBEGUN);
+            self.note_end(context.event, &ended);
             let ids = read.ids();
             let ids = ids.trace.zip(ids.span).map(|(trace, span)| SpanIds { trace, span });
             return self.log_record(context, stream, ids);
@@ -435,10 +387,13 @@ impl Telemetry {
                 MetricData::Sum { temporality, is_monotonic: read.is_true(element_field::MONOTONIC) }
             }
             ElementPart::Histogram => MetricData::Histogram { temporality },
+            ElementPart::ExponentialHistogram => MetricData::Exponential { temporality },
+            ElementPart::Summary => MetricData::Summary,
             _ => MetricData::Gauge,
         };
         let unit = context.class.class.unit(context.event).unwrap_or_default().into_owned();
-        let head = MetricHead { name: read.name().into_owned(), unit, data };
+        let description = read.element.role.description.clone();
+        let head = MetricHead { name: read.name().into_owned(), description, unit, data };
         let group = GroupKey { metric: head.key(), ..group };
         let Self { batches, encoder, .. } = self;
         let [_, _, metrics] = batches;

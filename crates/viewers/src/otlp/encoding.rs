@@ -1,6 +1,6 @@
 //! OTLP encodings behind common functions.
 
-use ichnos_json::write::{push_string, push_utf8};
+use ichnos_json::write::{push_base64, push_string, push_utf8};
 
 use crate::protobuf;
 use ichnos_export::number;
@@ -13,6 +13,17 @@ pub enum OtlpEncoding {
     Json,
     /// Protocol Buffers: the whole file is one message.
     Protobuf,
+}
+
+/// Form of the numbers in a repeated field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PackedForm {
+    /// `double`
+    Double,
+    /// `fixed64`
+    Count,
+    /// `uint64`
+    Varint,
 }
 
 /// Message field.
@@ -200,13 +211,33 @@ impl OtlpEncoding {
         out.push(b'"');
     }
 
-    /// Appends a repeated field of unsigned integers (`fixed64`) or numbers (`double`), as bits.
-    pub(super) fn packed(self, out: &mut Vec<u8>, field: OtlpField, bits: &[u64], is_double: bool) {
+    /// Appends a signed integer of 32 bits (`sint32`), unless it is 0, the default.
+    pub(super) fn short_signed(self, out: &mut Vec<u8>, field: OtlpField, value: i64) {
+        let value = value.clamp(i32::MIN.into(), i32::MAX.into());
+        if value == 0 {
+            return;
+        }
+        if self == Self::Protobuf {
+            let bits = (value << 1) ^ (value >> 63);
+            return protobuf::push_unsigned(out, field.number, bits.cast_unsigned());
+        }
+        Self::name(out, field);
+        number::push_signed(out, value);
+    }
+
+    /// Appends a repeated field of numbers, as bits.
+    pub(super) fn packed(self, out: &mut Vec<u8>, field: OtlpField, bits: &[u64], form: PackedForm) {
         if bits.is_empty() {
             return;
         }
         if self == Self::Protobuf {
-            let bytes: Vec<u8> = bits.iter().flat_map(|bits| bits.to_le_bytes()).collect();
+            let mut bytes = Vec::with_capacity(bits.len() * 8);
+            for bits in bits {
+                match form {
+                    PackedForm::Varint => protobuf::push_varint(&mut bytes, *bits),
+                    PackedForm::Count | PackedForm::Double => bytes.extend_from_slice(&bits.to_le_bytes()),
+                }
+            }
             return protobuf::push_bytes(out, field.number, &bytes);
         }
         self.begin_list(out, field);
@@ -214,7 +245,7 @@ impl OtlpEncoding {
             if out.last() != Some(&b'[') {
                 out.push(b',');
             }
-            if is_double {
+            if form == PackedForm::Double {
                 Self::push_double(out, f64::from_bits(*bits));
             } else {
                 out.push(b'"');
@@ -273,42 +304,6 @@ impl OtlpEncoding {
             _ if value.is_finite() => number::push_shortest(out, value),
             _ if value.is_nan() => push_string(out, "NaN"),
             _ => push_string(out, if value > 0.0 { "Infinity" } else { "-Infinity" }),
-        }
-    }
-}
-
-/// Appends base64 digits.
-fn push_base64(out: &mut Vec<u8>, bytes: &[u8]) {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for chunk in bytes.chunks(3) {
-        let mut word = [0; 4];
-        for (byte, place) in chunk.iter().zip(&mut word[1..]) {
-            *place = *byte;
-        }
-        let word = u32::from_be_bytes(word);
-        for index in 0..4 {
-            let digit = (word >> (18 - 6 * index)) & 63;
-            out.push(if index <= chunk.len() { DIGITS[digit as usize] } else { b'=' });
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bytes_are_base64() {
-        for (bytes, digits) in [
-            (&b""[..], ""),
-            (b"f", "Zg=="),
-            (b"fo", "Zm8="),
-            (b"foo", "Zm9v"),
-            (b"\xfb\xff\xbfa", "+/+/YQ=="),
-        ] {
-            let mut out = Vec::new();
-            push_base64(&mut out, bytes);
-            assert_eq!(out, digits.as_bytes());
         }
     }
 }

@@ -7,7 +7,7 @@ use ichnos_model::digest::ValueHash;
 use super::attributes::{push_number, push_text};
 use super::encoding::OtlpEncoding;
 use super::event_context::EventContext;
-use super::origins::EncodedOrigin;
+use super::origins::{EncodedOrigin, OriginMemory};
 use super::schema::resource::ATTRIBUTES;
 use crate::event_track::{LastName, LastPlace};
 use ichnos_analysis::events::class::is_named_process;
@@ -27,6 +27,7 @@ const UNKNOWN: &str = "unknown_service";
 pub(super) struct Resources {
     encoding: OtlpEncoding,
     pub(super) by_key: HashMap<u64, EncodedOrigin>,
+    memory: OriginMemory,
 }
 
 /// Resource of the last event of a data stream. Successive events often share it.
@@ -43,20 +44,23 @@ impl Resources {
         let mut common = Vec::new();
         push_text(encoding, &mut common, ATTRIBUTES, "service.name", UNKNOWN);
         let common = EncodedOrigin::of_resource(encoding, &common);
-        Self { encoding, by_key: HashMap::from([(COMMON, common)]) }
+        Self { encoding, by_key: HashMap::from([(COMMON, common)]), memory: OriginMemory::default() }
     }
 
     /// Adds a resource of OpenTelemetry input. Returns its key, and `false` if the common resource is used because there
     /// are too many.
     pub(super) fn add(&mut self, resource: EncodedOrigin) -> (u64, bool) {
         let key = resource.hash().max(COMMON + 1);
-        if !self.by_key.contains_key(&key) {
-            if self.by_key.len() > MOST {
-                return (COMMON, false);
-            }
+        if self.by_key.contains_key(&key) || self.keep(key, resource) { (key, true) } else { (COMMON, false) }
+    }
+
+    /// Keeps a new resource. Returns `false` if there are too many, or if they are too large.
+    fn keep(&mut self, key: u64, resource: EncodedOrigin) -> bool {
+        let fits = self.by_key.len() <= MOST && self.memory.take(&resource);
+        if fits {
             self.by_key.insert(key, resource);
         }
-        (key, true)
+        fits
     }
 
     /// Returns the resource key of an event, and `false` if the common resource is used because there are too many.
@@ -95,9 +99,6 @@ impl Resources {
         if self.by_key.contains_key(&key) {
             return (key, true);
         }
-        if self.by_key.len() > MOST {
-            return (COMMON, false);
-        }
         let trace = &event.stream.trace;
         let trace = trace.class.name.as_deref().unwrap_or(&trace.name);
         let names = [place.process_name, component, Some(trace)];
@@ -113,7 +114,10 @@ impl Resources {
         if let Some(name) = place.process_name {
             push_text(self.encoding, &mut attributes, ATTRIBUTES, "process.executable.name", name);
         }
-        self.by_key.insert(key, EncodedOrigin::of_resource(self.encoding, &attributes));
-        (key, true)
+        if self.keep(key, EncodedOrigin::of_resource(self.encoding, &attributes)) {
+            (key, true)
+        } else {
+            (COMMON, false)
+        }
     }
 }

@@ -110,10 +110,13 @@ pub(super) mod metric {
     use crate::otlp::encoding::OtlpField;
 
     pub(crate) const NAME: OtlpField = field!("name", 1);
+    pub(crate) const DESCRIPTION: OtlpField = field!("description", 2);
     pub(crate) const UNIT: OtlpField = field!("unit", 3);
     pub(crate) const GAUGE: OtlpField = field!("gauge", 5);
     pub(crate) const SUM: OtlpField = field!("sum", 7);
     pub(crate) const HISTOGRAM: OtlpField = field!("histogram", 9);
+    pub(crate) const EXPONENTIAL: OtlpField = field!("exponentialHistogram", 10);
+    pub(crate) const SUMMARY: OtlpField = field!("summary", 11);
     /// Of sums and histograms.
     pub(crate) const TEMPORALITY: OtlpField = field!("aggregationTemporality", 2);
     pub(crate) const IS_MONOTONIC: OtlpField = field!("isMonotonic", 3);
@@ -121,6 +124,7 @@ pub(super) mod metric {
     pub(crate) const POINTS: OtlpField = field!("dataPoints", 1);
     pub(crate) const TIME: OtlpField = field!("timeUnixNano", 3);
     pub(crate) const DOUBLE: OtlpField = field!("asDouble", 4);
+    pub(crate) const EXEMPLARS: OtlpField = field!("exemplars", 5);
     pub(crate) const INTEGER: OtlpField = field!("asInt", 6);
     pub(crate) const ATTRIBUTES: OtlpField = field!("attributes", 7);
     pub(crate) const FLAGS: OtlpField = field!("flags", 8);
@@ -134,8 +138,49 @@ pub(super) mod histogram {
     pub(crate) const SUM: OtlpField = field!("sum", 5);
     pub(crate) const BUCKET_COUNTS: OtlpField = field!("bucketCounts", 6);
     pub(crate) const EXPLICIT_BOUNDS: OtlpField = field!("explicitBounds", 7);
+    pub(crate) const EXEMPLARS: OtlpField = field!("exemplars", 8);
     pub(crate) const ATTRIBUTES: OtlpField = field!("attributes", 9);
     pub(crate) const FLAGS: OtlpField = field!("flags", 10);
     pub(crate) const MIN: OtlpField = field!("min", 11);
     pub(crate) const MAX: OtlpField = field!("max", 12);
+}
+
+/// `ExponentialHistogramDataPoint`, whose count and sum have the numbers of `HistogramDataPoint`, with its `Buckets`
+pub(super) mod exponential {
+    use crate::otlp::encoding::OtlpField;
+
+    pub(crate) const ATTRIBUTES: OtlpField = field!("attributes", 1);
+    pub(crate) const SCALE: OtlpField = field!("scale", 6);
+    pub(crate) const ZERO_COUNT: OtlpField = field!("zeroCount", 7);
+    pub(crate) const POSITIVE: OtlpField = field!("positive", 8);
+    pub(crate) const NEGATIVE: OtlpField = field!("negative", 9);
+    pub(crate) const FLAGS: OtlpField = field!("flags", 10);
+    pub(crate) const EXEMPLARS: OtlpField = field!("exemplars", 11);
+    pub(crate) const MIN: OtlpField = field!("min", 12);
+    pub(crate) const MAX: OtlpField = field!("max", 13);
+    pub(crate) const ZERO_THRESHOLD: OtlpField = field!("zeroThreshold", 14);
+    pub(crate) const OFFSET: OtlpField = field!("offset", 1);
+    pub(crate) const BUCKET_COUNTS: OtlpField = field!("bucketCounts", 2);
+}
+
+/// `SummaryDataPoint`, whose other fields have the numbers of `NumberDataPoint` and `HistogramDataPoint`, with its
+/// `ValueAtQuantile`
+pub(super) mod summary {
+    use crate::otlp::encoding::OtlpField;
+
+    pub(crate) const QUANTILES: OtlpField = field!("quantileValues", 6);
+    pub(crate) const QUANTILE: OtlpField = field!("quantile", 1);
+    pub(crate) const VALUE: OtlpField = field!("value", 2);
+}
+
+/// `Exemplar`
+pub(super) mod exemplar {
+    use crate::otlp::encoding::OtlpField;
+
+    pub(crate) const TIME: OtlpField = field!("timeUnixNano", 2);
+    pub(crate) const DOUBLE: OtlpField = field!("asDouble", 3);
+    pub(crate) const SPAN_ID: OtlpField = field!("spanId", 4);
+    pub(crate) const TRACE_ID: OtlpField = field!("traceId", 5);
+    pub(crate) const INTEGER: OtlpField = field!("asInt", 6);
+    pub(crate) const ATTRIBUTES: OtlpField = field!("filteredAttributes", 7);
 }

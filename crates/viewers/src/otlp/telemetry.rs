@@ -6,7 +6,7 @@ use ichnos_model::Event;
 use ichnos_model::lower::{LossKind, LossTable};
 
 use super::attributes::push_attribute;
-use super::batch::{GroupKey, MetricData, MetricHead, OtlpSignal, RequestBatch, TelemetryRequest};
+use super::batch::{GroupKey, MetricHead, OtlpSignal, RequestBatch, TelemetryRequest};
 use super::class::OtlpClass;
 use super::encoding::OtlpEncoding;
 use super::event_context::{EventContext, operation_track};
@@ -34,13 +34,14 @@ const UNTIMED: &str = "unknown span start -> 1 ns after the clock origin";
 /// Maximum number of written spans with known start and end. Beyond it, all are forgotten.
 const MOST_ENDED: usize = 1 << 16;
 
-pub(super) const UNBEGUN: &str = "end of an unopened span -> log record";
+const UNBEGUN: &str = "end of an unopened span -> log record";
+const LATE: &str = "end of a span that was written early: time and fields, such as a status -> log record";
 const UNWANTED: [&str; 3] = [
     "span: another signal was selected",
     "log record: another signal was selected",
     "counter value: another signal was selected",
 ];
-const RESOURCES: &str = "event process beyond the limit of 65,536";
+const RESOURCES: &str = "event process beyond the limit of 65,536, or 64 MiB";
 
 /// State of a data stream.
 #[derive(Debug, Default)]
@@ -259,13 +260,13 @@ impl Telemetry {
             let push =
                 |out: &mut Vec<u8>| encoder.push_point(context, value, OtlpSignal::Metrics.element(), out);
             if found.is_single {
-                let head = || MetricHead { name: named.to_owned(), unit: unit(), data: MetricData::Gauge };
+                let head = || MetricHead { name: named.to_owned(), unit: unit(), ..MetricHead::default() };
                 metrics.add(GroupKey { metric: name_key(named), ..group }, head, push);
             } else {
                 let member = found.member;
                 let metric = name_key(named) ^ name_key(member).rotate_left(1);
                 let name = || format!("{named}.{member}");
-                let head = || MetricHead { name: name(), unit: unit(), data: MetricData::Gauge };
+                let head = || MetricHead { name: name(), unit: unit(), ..MetricHead::default() };
                 metrics.add(GroupKey { metric, ..group }, head, push);
             }
         });
@@ -410,8 +411,8 @@ impl Telemetry {
                 self.write_span(open, Some(context.time));
                 fits
             }
-            EndedSpan::Written | EndedSpan::Unknown => {
-                record_loss(&mut self.losses, context.event, LossKind::Lowered, "", UNBEGUN);
+            missing @ (EndedSpan::Written | EndedSpan::Unknown) => {
+                self.note_end(context.event, &missing);
                 let ids = self.ids_on(context.thread_track);
                 self.log_record(context, stream, ids)
             }
@@ -456,6 +457,12 @@ impl Telemetry {
             })
         };
         track.is_some_and(has_room) || self.log_record(context, stream, ids)
+    }
+
+    /// Notes the end of a span that is not open.
+    pub(super) fn note_end(&mut self, event: &Event<'_>, missing: &EndedSpan) {
+        let what = if matches!(missing, EndedSpan::Written) { LATE } else { UNBEGUN };
+        record_loss(&mut self.losses, event, LossKind::Lowered, "", what);
     }
 
     pub(super) fn log_record(
