@@ -43,7 +43,9 @@ pub(crate) fn check<'n>(
         let mut elsewhere = BTreeSet::new();
         for class in &classes {
             for (stream, event) in events(class) {
-                if !has_field(stream, event, name) && !(option == GROUPS && has_property(event, name)) {
+                let is_known =
+                    has_field(stream, event, name) || option == GROUPS && has_property(event, name);
+                if !is_known {
                     continue;
                 }
                 let event_name = event.name.as_deref().unwrap_or_default();
