@@ -62,9 +62,9 @@ for program, path in programs.items():
     assert answer(path, "--format=csv", fxt, "SELECT NULL AS n, 'NULL' AS t") == "n,t\n,NULL\n"
     # Two answers in a file: the second one follows the first one.
     assert answer(path, "--format=csv", fxt, "SELECT 1 AS a; SELECT 2 AS b") == "a\n1\nb\n2\n"
-    for form in ["csv", "markdown", "json"]:
-        shown = on_terminal(path, "--format=" + form, fxt, "SELECT 'a' || chr(27) || '[2J' AS e")
-        assert b"\x1b" not in shown and b"[2J" in shown, (form, shown)
+    for form in ["box", "csv", "markdown", "json", "jsonlines"]:
+        shown = on_terminal(path, "--format=" + form, fxt, "SELECT 'a' || chr(27) || '[2J' || chr(155) || '31m' AS e")
+        assert b"\x1b" not in shown and b"\xc2\x9b" not in shown and b"[2J" in shown, (form, shown)
     # A query can begin with a comment.
     assert answer(path, "--format=csv", fxt, "-- one\nSELECT 1 AS a -- two") == "a\n1\n"
     assert "1" in answer(path, fxt, "-- one\nSELECT 1 AS a")

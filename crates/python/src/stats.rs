@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use ichnos::analysis::{Distribution, GroupBy, GroupValue, Number, PairOptions, StatsOptions, StatsRow};
+use ichnos::analysis::{
+    Distribution, GroupBy, GroupValue, KEY_NAMES, Number, PairOptions, StatsOptions, StatsRow,
+};
 use ichnos::query::TraceQuery;
 use ichnos::query::suggestions::did_you_mean;
 use ichnos::table::arrow_schema::DataType;
@@ -137,10 +139,13 @@ fn check_fields(
         None => Ok(()),
         Some((option, name)) => {
             let failure = CallFailure::new(format!("{option}: no event has a field `{}`", shown(name)));
-            Err(match did_you_mean(name, names()) {
-                Some(help) => failure.help(help),
-                None => failure.help("`Trace.schema` has all fields"),
-            })
+            let keys = if option == "by" { &KEY_NAMES[..] } else { &[] };
+            let others = || match keys {
+                [] => "`Trace.schema` has all fields".to_owned(),
+                keys => format!("by takes {} or a field; `Trace.schema` has all fields", keys.join(", ")),
+            };
+            let similar = did_you_mean(name, names().chain(keys.iter().copied().filter(|key| *key != name)));
+            Err(failure.help(similar.unwrap_or_else(others)))
         }
     }
 }

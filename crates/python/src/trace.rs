@@ -184,7 +184,7 @@ impl PythonTrace {
 
     /// Returns statistics: one row for each group of events.
     ///
-    /// `by` groups by `"event"`, `"stream"`, `"span"`, `"host"`, or a field. `of` names a number, whose distribution is then
+    /// `by` groups by `"event"`, `"stream"`, `"span"`, `"host"`, `"trace"`, `"level"`, or a field. `of` names a number, whose distribution is then
     /// returned. `spans=True` returns the distribution of the durations of spans, in nanoseconds.
     #[pyo3(signature = (by=None, *, of=None, spans=false, event=None, filter=None, begin=None, end=None))]
     #[allow(clippy::too_many_arguments)]

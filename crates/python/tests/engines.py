@@ -153,6 +153,16 @@ def numbers():
         for name in ("severity", "level", "operation"):
             raises(lambda: trace.stats(name), "by: no event has a field `%s`" % name)
         raises(lambda: trace.stats("nofield"), "by: no event has a field `nofield`")
+        assert raises(lambda: trace.stats("seq"), "no event has a field `seq`").help.startswith("by takes event, span, stream, host")
+    # The columns that all events share are keys.
+    log, reports = (ichnos.open(os.path.join(examples, name)) for name in ("hello-fuchsia/boot.log", "hello-xtrace"))
+    events = list(log.events(columns=["level", "severity", "trace"]))
+    for name in ("level", "severity", "trace"):
+        counts = collections.Counter(str(event[name]) for event in events)
+        found = {str(row[0]): row[1] for row in same(log.stats(name), [name, "events"])}
+        assert sorted(found.values()) == sorted(counts.values()) and (name == "severity" or found == counts), (name, found, counts)
+    counts = collections.Counter(event["operation"] for event in reports.events() if event.get("operation") is not None)
+    assert len(same(reports.stats("operation"), ["operation", "events"])) >= len(counts) > 1
 
 
 def types():

@@ -1,13 +1,16 @@
 //! Group keys: properties of the event's class and data stream, and field values.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use ichnos_model::class::{DisplayBase, FieldClass, FieldKind, Mappings, Uuid, Value};
 use ichnos_model::field::{FieldRef, FieldValue, Real, StringEncoding, Text};
+use ichnos_model::log::{LevelScale, LogSeverity, LogText};
 use ichnos_model::meaning::{EventRole, Meaning, MemberIndex};
 use ichnos_model::{DataStream, Event};
 
+use super::key_property::KeyProperty;
 use crate::span_name::span_name;
 
 /// Property to group events by.
@@ -23,12 +26,21 @@ pub enum GroupBy {
     Stream,
     /// Host: the member with the meaning machine, else `hostname` in the environment.
     Host,
-    /// Field value. See [`find_field`].
+    /// Field value; see [`find_field`]. In a class without the field, see [`KeyProperty`].
     Field(String),
 }
 
-/// Finds a named field in the class of `event`: by path, as in [`FieldRef`], otherwise by [`Meaning`], where the first
-/// member is used. `cpu` is the processor: by meaning, then `cpu_id` in the packet context, then by path. Returns
+/// Returns the meaning that a name in an option selects. As in tables, `operation` is the operation's identifier.
+#[must_use]
+pub fn named_meaning(name: &str) -> Option<Meaning> {
+    match name {
+        "operation" => Some(Meaning::OperationId),
+        name => name.parse().ok(),
+    }
+}
+
+/// Finds a named field in the class of `event`: by path, as in [`FieldRef`], otherwise by [`named_meaning`], where the
+/// first member is used. `cpu` is the processor: by meaning, then `cpu_id` in the packet context, then by path. Returns
 /// `None` if the class lacks the field.
 #[must_use]
 pub fn find_field(event: &Event<'_>, name: &str) -> Option<FieldRef> {
@@ -37,7 +49,7 @@ pub fn find_field(event: &Event<'_>, name: &str) -> Option<FieldRef> {
     if name == "cpu" {
         return FieldRef::for_processor(event).or_else(|| by_path(name));
     }
-    by_path(name).or_else(|| by_meaning(name.parse().ok()?))
+    by_path(name).or_else(|| by_meaning(named_meaning(name)?))
 }
 
 /// Known fields by name, with the display base of the first class.
@@ -255,6 +267,94 @@ fn push_utf8(key: &mut Vec<u8>, bytes: &[u8]) {
     push_tagged(key, tag::TEXT, &bytes[..end]);
 }
 
+/// Source of a key component in a class.
+#[derive(Debug)]
+enum KeySource {
+    /// No field: a property of the class or the data stream, or a missing field.
+    Nothing,
+    Field(KeyField),
+    /// Encoded value of all events in the class.
+    Constant(Vec<u8>),
+    /// Severity member, as the level on a scale.
+    Level(FieldRef, LevelScale),
+    Message(LogText),
+}
+
+impl KeySource {
+    /// Finds a field, or else a property.
+    fn find(event: &Event<'_>, name: &str) -> Self {
+        if let Some(field) = KeyField::find(event, name) {
+            return Self::Field(field);
+        }
+        let property = KeyProperty::named(name).filter(|property| property.is_in(event.class));
+        let text = |text: &str| {
+            let mut key = Vec::new();
+            push_text(&mut key, text);
+            Self::Constant(key)
+        };
+        match (property, event.class.log.as_deref()) {
+            (Some(KeyProperty::Trace), _) => text(&event.stream.trace.path),
+            (Some(KeyProperty::Message), Some(role)) => role.text.map_or(Self::Nothing, Self::Message),
+            (Some(property), Some(role)) => match (property, role.severity) {
+                (KeyProperty::Severity, LogSeverity::Constant(number)) => {
+                    Self::Constant([&[tag::INTEGER][..], &i128::from(number).to_le_bytes()].concat())
+                }
+                (KeyProperty::Level, LogSeverity::Constant(number)) => text(role.scale.level(number).name()),
+                (KeyProperty::Level, LogSeverity::Member) => {
+                    let member = FieldRef::for_meaning(event, Meaning::Severity);
+                    member.map_or(Self::Nothing, |member| Self::Level(member, role.scale))
+                }
+                _ => Self::Nothing,
+            },
+            _ => Self::Nothing,
+        }
+    }
+
+    /// Returns `true` if an event has the value.
+    fn is_in(&self, event: &Event<'_>) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Field(field) => field.is_in(event),
+            Self::Constant(_) | Self::Level(..) | Self::Message(_) => true,
+        }
+    }
+
+    /// Returns `true` if all events of the class have the same value.
+    fn is_constant(&self) -> bool {
+        matches!(self, Self::Nothing | Self::Constant(_))
+    }
+
+    /// Appends an event's value.
+    fn push(&self, key: &mut Vec<u8>, event: &Event<'_>) {
+        match self {
+            Self::Nothing => key.push(tag::NONE),
+            Self::Field(field) => field.push(key, event),
+            Self::Constant(value) => key.extend_from_slice(value),
+            Self::Level(member, scale) => match event.get(member).and_then(|number| number.as_i64()) {
+                Some(number) => push_text(key, scale.level(number).name()),
+                None => key.push(tag::NONE),
+            },
+            Self::Message(text) => {
+                let mut start = TextStart(String::new());
+                // It stops at the maximum length, or at a decoding error.
+                let _ = (text.write)(event, &mut start);
+                push_text(key, &start.0);
+            }
+        }
+    }
+}
+
+/// Start of a text that can be in a key.
+struct TextStart(String);
+
+impl fmt::Write for TextStart {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = text.floor_char_boundary(MOST_BYTES);
+        self.0.push_str(&text[..end]);
+        if end < text.len() || self.0.len() > MOST_BYTES { Err(fmt::Error) } else { Ok(()) }
+    }
+}
+
 /// Data stream properties in keys.
 #[derive(Debug)]
 pub(super) struct StreamGroupKey {
@@ -274,21 +374,23 @@ impl StreamGroupKey {
 pub(super) struct ClassGroupKey {
     name: String,
     span: String,
-    fields: Box<[Option<KeyField>]>,
+    sources: Box<[KeySource]>,
 }
 
 impl ClassGroupKey {
     pub(super) fn new(event: &Event<'_>, by: &[GroupBy]) -> Self {
-        let field = |by: &GroupBy| match by {
-            GroupBy::Field(name) => KeyField::find(event, name),
-            GroupBy::Host => KeyField::for_meaning(event, Meaning::Machine),
-            _ => None,
+        let source = |by: &GroupBy| match by {
+            GroupBy::Field(name) => KeySource::find(event, name),
+            GroupBy::Host => {
+                KeyField::for_meaning(event, Meaning::Machine).map_or(KeySource::Nothing, KeySource::Field)
+            }
+            _ => KeySource::Nothing,
         };
         let name = match &event.class.name {
             Some(name) => name.clone(),
             None => format!("id {}", event.class.id),
         };
-        Self { name, span: span_name(event).to_owned(), fields: by.iter().map(field).collect() }
+        Self { name, span: span_name(event).to_owned(), sources: by.iter().map(source).collect() }
     }
 
     /// Creates the key of pairs that events of this class start.
@@ -302,18 +404,13 @@ impl ClassGroupKey {
 
     /// Appends an event's key.
     pub(super) fn push(&self, key: &mut Vec<u8>, by: &[GroupBy], stream: &StreamGroupKey, event: &Event<'_>) {
-        for (by, field) in by.iter().zip(&self.fields) {
+        for (by, source) in by.iter().zip(&self.sources) {
             match by {
                 GroupBy::Event => push_text(key, &self.name),
                 GroupBy::Span => push_text(key, &self.span),
                 GroupBy::Stream => stream.push(key, by),
-                GroupBy::Host if field.as_ref().is_none_or(|field| !field.is_in(event)) => {
-                    stream.push(key, by)
-                }
-                _ => match field {
-                    Some(field) => field.push(key, event),
-                    None => key.push(tag::NONE),
-                },
+                GroupBy::Host if !source.is_in(event) => stream.push(key, by),
+                _ => source.push(key, event),
             }
         }
     }
@@ -321,14 +418,19 @@ impl ClassGroupKey {
     /// Returns `true` if the key is the same for all events of the class.
     #[inline]
     pub(super) fn is_of_stream(&self) -> bool {
-        self.fields.iter().all(Option::is_none)
+        self.sources.iter().all(KeySource::is_constant)
     }
 
     /// Adds the fields that the class contains.
     pub(super) fn add_known(&self, by: &[GroupBy], known: &mut KnownFields) {
-        for (by, field) in by.iter().zip(&self.fields) {
-            if let (GroupBy::Field(name), Some(field)) = (by, field) {
-                known.entry(name.clone()).or_insert(field.base());
+        for (by, source) in by.iter().zip(&self.sources) {
+            let base = match source {
+                KeySource::Nothing => continue,
+                KeySource::Field(field) => field.base(),
+                _ => DisplayBase::Decimal,
+            };
+            if let GroupBy::Field(name) = by {
+                known.entry(name.clone()).or_insert(base);
             }
         }
     }

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use globset::Glob;
 use ichnos::model::clock::ClockArithmetic;
 use ichnos::model::trace::TracerQuirk;
 
@@ -50,7 +49,7 @@ pub(crate) struct Reading {
     /// that matches some of them, or a trace in one of them. Can be repeated.
     #[arg(long, value_name = "PATH=TIME", allow_hyphen_values = true, value_parser = offset,
           help_heading = "Reading")]
-    pub(crate) offset: Vec<(Glob, Offset)>,
+    pub(crate) offset: Vec<(String, Offset)>,
     /// Read the traces listed in FILE, with the offsets of their clocks
     ///
     /// FILE is in TOML: tables `[[trace]]` with `path`, `offset` and `clocks`. Paths are relative to FILE, and can be
@@ -168,11 +167,10 @@ fn format_option(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// Parses a path pattern and the clock offset for the matching paths.
-fn offset(text: &str) -> Result<(Glob, Offset), String> {
+/// Parses a path, which can be a pattern, and the clock offset for it.
+fn offset(text: &str) -> Result<(String, Offset), String> {
     let (path, time) = text.rsplit_once('=').ok_or("expected PATH=TIME")?;
-    let glob = Glob::new(path).map_err(|error| format!("invalid pattern `{path}`: {error}"))?;
-    Ok((glob, time::clock_offset_from(time)?))
+    Ok((path.to_owned(), time::clock_offset_from(time)?))
 }
 
 /// Returns the known tracer bugs of all formats.

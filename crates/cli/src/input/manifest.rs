@@ -141,7 +141,7 @@ impl ManifestParser<'_> {
 }
 
 /// Returns the file at a path, or all files that match a pattern, sorted. Every component can be a pattern. An existing
-/// file with exactly this name takes precedence.
+/// file or directory with exactly this name takes precedence.
 fn find(directory: &Path, text: &str) -> Result<Vec<PathBuf>, String> {
     let path = directory.join(text);
     if path.symlink_metadata().is_ok() {
@@ -160,7 +160,8 @@ fn find(directory: &Path, text: &str) -> Result<Vec<PathBuf>, String> {
                 continue;
             }
         };
-        if !is_pattern(name) {
+        let exists = |above: &PathBuf| above.join(name).symlink_metadata().is_ok();
+        if !is_pattern(name) || found.iter().any(exists) {
             found.iter_mut().for_each(|path| path.push(name));
             found.retain(|path| path.symlink_metadata().is_ok());
             continue;
@@ -211,7 +212,7 @@ mod tests {
 
     fn read(text: &str) -> Result<Manifest, String> {
         let directory = tempfile::tempdir().unwrap();
-        for name in ["a", "b", "nodes/n1", "nodes/n2", "nodes/.hidden", "st[a]r"] {
+        for name in ["a", "b", "nodes/n1", "nodes/n2", "nodes/.hidden", "st[a]r", "x[y/n3"] {
             fs::create_dir_all(directory.path().join(name)).unwrap();
         }
         let path = directory.path().join("m.toml");
@@ -230,9 +231,10 @@ mod tests {
     #[test]
     fn paths_and_offsets() {
         let text = "# Two machines.\n[[trace]]\npath = 'b'\noffset = \"-1.5s\"\nclocks = { mono = '+7ns' }\n\
-                    [[trace]]\npath = \"nodes/*\"\noffset = '250ms'\n[[trace]]\npath = \"st[a]r\"\n";
+                    [[trace]]\npath = \"nodes/*\"\noffset = '250ms'\n[[trace]]\npath = \"st[a]r\"\n\
+                    [[trace]]\npath = 'x[y/*'\n";
         let manifest = read(text).unwrap();
-        assert_eq!(manifest.paths, ["b", "nodes/n1", "nodes/n2", "st[a]r"].map(PathBuf::from));
+        assert_eq!(manifest.paths, ["b", "nodes/n1", "nodes/n2", "st[a]r", "x[y/n3"].map(PathBuf::from));
         assert_eq!(
             manifest.offsets,
             [

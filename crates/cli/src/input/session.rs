@@ -196,10 +196,11 @@ fn add_clock_offsets(
 ) -> Result<(), Failure> {
     let listened: Vec<_> = reading.listen.iter().map(|address| PathBuf::from(address.to_string())).collect();
     let all = reading.paths.iter().chain(&manifest.paths).chain(&listened).map(PathBuf::as_path);
-    for (pattern, offset) in &reading.offset {
-        let found = path_offsets(pattern, *offset, all.clone());
+    for (text, offset) in &reading.offset {
+        let found = path_offsets(text, *offset, all.clone());
+        let found = found.map_err(|what| Failure::new(format!("--offset: {what}")))?;
         if found.is_empty() {
-            return Err(Failure::new(format!("--offset: no path matches `{}`", pattern.glob())).help(
+            return Err(Failure::new(format!("--offset: no path matches `{text}`")).help(
                 "the pattern must match a path as given on the command line; a path inside a given \
                 path must not have wildcards",
             ));

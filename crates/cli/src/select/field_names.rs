@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use ichnos::Session;
+use ichnos::analysis::{KEY_NAMES, KeyProperty, named_meaning};
 use ichnos::model::class::{DataStreamClass, EventRecordClass, FieldClass, FieldKind};
 use ichnos::model::meaning::Meaning;
 use ichnos::model::plan::scope_class;
@@ -15,6 +16,8 @@ use crate::suggestions::{did_you_mean, list};
 
 /// Maximum number of names to list in an error.
 const LISTED: usize = 8;
+/// Option that takes properties of events, too.
+const GROUPS: &str = "--by";
 /// Maximum number of names to collect for suggestions.
 const COLLECTED: usize = 100_000;
 
@@ -40,7 +43,9 @@ pub(crate) fn check<'n>(
         let mut elsewhere = BTreeSet::new();
         for class in &classes {
             for (stream, event) in events(class) {
-                if !has_field(stream, event, name) {
+                let is_known =
+                    has_field(stream, event, name) || option == GROUPS && has_property(event, name);
+                if !is_known {
                     continue;
                 }
                 let event_name = event.name.as_deref().unwrap_or_default();
@@ -138,14 +143,18 @@ fn failure<'c>(
     // Compare the name without a valid scope.
     let scoped = name.split_once('.').filter(|(prefix, _)| !Scope::with_prefix(prefix).is_empty());
     let rest = scoped.map_or(name, |(_, rest)| rest);
-    // These names are rows, but not fields.
-    let rows = if option == "--by" { &["event", "stream", "host"][..] } else { &[] };
-    let similar = did_you_mean(rest, names.iter().map(String::as_str).chain(rows.iter().copied()));
+    // These names are rows, but not always fields.
+    let rows = if option == GROUPS { &KEY_NAMES[..] } else { &[] };
+    let rows = rows.iter().copied().filter(|row| *row != name);
+    let similar = did_you_mean(rest, names.iter().map(String::as_str).chain(rows));
     let all: Vec<String> = names.iter().take(LISTED + 1).map(|name| safe(name).into_owned()).collect();
     let help = match (similar, all.len()) {
         (Some(similar), _) => safe(&similar).into_owned(),
         (None, 0) => "events have no fields".to_owned(),
         (None, few) if few <= LISTED => format!("there are {}", list(all.iter().map(String::as_str))),
+        (None, _) if option == GROUPS => {
+            format!("{option} takes {} or a field; `ichnos schema` lists all fields", KEY_NAMES.join(", "))
+        }
         (None, _) => "`ichnos schema` lists all fields".to_owned(),
     };
     Failure::new(message).help(help)
@@ -160,7 +169,12 @@ fn has_field(stream: &DataStreamClass, event: &EventRecordClass, name: &str) -> 
     };
     name == "cpu" && has_processor()
         || !fields(stream, event, name).is_empty()
-        || name.parse().is_ok_and(means)
+        || named_meaning(name).is_some_and(means)
+}
+
+/// Returns `true` if events of a class have a property with this name, which can be a row.
+fn has_property(event: &EventRecordClass, name: &str) -> bool {
+    KeyProperty::named(name).is_some_and(|property| property.is_in(event))
 }
 
 /// Returns the fields with this name in all scopes of an event.

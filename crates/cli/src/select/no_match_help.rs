@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use globset::{Glob, GlobMatcher};
 use ichnos::Session;
 use ichnos::export::text::{count, seconds};
 use ichnos::model::clock::ClockOrigin;
@@ -48,12 +47,6 @@ pub(crate) fn explain_events(session: &Session, selection: &Selection, option: &
     warn_of_events(session, selection, &streams, 1, option, console);
 }
 
-/// Returns each pattern with its matcher.
-fn matchers(patterns: Option<&Patterns>) -> impl Iterator<Item = (&str, GlobMatcher)> {
-    let texts = patterns.map_or(&[][..], |patterns| patterns.texts());
-    texts.iter().filter_map(|pattern| Some((pattern.as_str(), Glob::new(pattern).ok()?.compile_matcher())))
-}
-
 /// Reports patterns that match no data stream. Returns `true` if something was reported.
 fn warn_of_streams(
     session: &Session,
@@ -70,8 +63,8 @@ fn warn_of_streams(
         return false;
     }
     let mut is_explained = false;
-    for (pattern, glob) in matchers(selection.streams.as_ref()) {
-        if names.iter().any(|name| glob.is_match(name) || glob.is_match(last(name))) {
+    for (pattern, alone) in selection.streams.iter().flat_map(Patterns::each) {
+        if names.iter().any(|name| alone.matches(name) || alone.matches(last(name))) {
             continue;
         }
         let files = names.iter().map(|name| last(name));
@@ -104,11 +97,11 @@ fn warn_of_events(
         return false;
     }
     let mut is_explained = false;
-    for (pattern, glob) in matchers(selection.events.as_ref()) {
-        if names.iter().any(|name| glob.is_match(name)) {
+    for (pattern, alone) in selection.events.iter().flat_map(Patterns::each) {
+        if names.iter().any(|name| alone.matches(name)) {
             continue;
         }
-        let elsewhere = all.iter().any(|name| glob.is_match(name));
+        let elsewhere = all.iter().any(|name| alone.matches(name));
         let (text, help) = if elsewhere {
             let text = format!("no event in the selected data streams matches `{option} {pattern}`");
             (text, "events with that name are in data streams excluded by --stream".to_owned())

@@ -165,6 +165,42 @@ fn specific_contexts_with_lengths_and_tags_become_a_part_of_the_payload() {
     }
 }
 
+/// Scopes of OpenTelemetry have the same members after a round trip, with their names. A list needs a length, so the
+/// scope moves, and this is listed.
+#[test]
+fn scopes_of_opentelemetry_come_back() {
+    let directory = Directory::new("ctf18-scopes");
+    let request = |more: &str| {
+        let attribute = |key: &str| format!(r#"{{"key":"{key}","value":{{"stringValue":"{key}"}}}}"#);
+        let scope = ["a.b", "a_b", "_u", "struct", "9x", "scope.name", ""].map(attribute).join(",");
+        let own = ["a.b", "_u"].map(attribute).join(",");
+        format!(
+            r#"{{"resourceLogs":[{{"resource":{{"attributes":[{own}]}},"scopeLogs":[{{"schemaUrl":"https://s/1",
+            "scope":{{"name":"lib","version":"1.2","attributes":[{scope}{more}],"droppedAttributesCount":2}},
+            "logRecords":[{{"timeUnixNano":"1795252932300000000","severityNumber":9,
+            "body":{{"stringValue":"hello"}},"attributes":[{own}]}}]}}]}}]}}"#
+        )
+        .replace('\n', "")
+    };
+    let list = r#",{"key":"list","value":{"arrayValue":{"values":[{"intValue":"1"}]}}}"#;
+    for (name, more, is_moved) in [("same", "", false), ("moved", list, true)] {
+        let input = directory.join(format!("{name}.otlp.jsonl"));
+        fs::write(&input, format!("{}\n", request(more))).unwrap();
+        let out = directory.join(name);
+        let losses = convert(&input, &out);
+        assert_eq!(losses.contains("log: ctx  specific context -> payload"), is_moved, "{losses}");
+        let requests = |input: &Path, to: &str| {
+            let to = directory.join(to);
+            ichnos(["convert", "--force", text(input), "-o", text(&to)]).expect(0, &[]);
+            fs::read_to_string(to).unwrap()
+        };
+        let [direct, back] = [(&input, "direct"), (&out, "back")]
+            .map(|(input, name)| requests(input, &format!("{name}.otlp.jsonl")));
+        assert_eq!(direct == back, !is_moved, "{direct}\n{back}");
+        assert!(back.contains(r#""lib""#) && back.contains(r#""9x""#), "{back}");
+    }
+}
+
 /// A UUID that became an array of bytes in PROP-1.0 has an annotation. CTF 1.8 cannot store it in packet headers.
 #[test]
 fn annotations_in_packet_headers_are_dropped() {

@@ -113,6 +113,34 @@ fn a_log_and_another_trace_on_one_time_line() {
     run(&["--offset", "other=1"]).expect(2, &["no path matches `other`"]);
 }
 
+/// A path with brackets is a path first, and a pattern only if no path is spelled so.
+#[test]
+fn offsets_of_paths_with_brackets() {
+    let directory = Directory::new("offset-brackets");
+    let names = ["b[1].log", "b[1.log", "b1.log"];
+    let paths = names.map(|name| directory.join(name));
+    paths.iter().for_each(|to| assert!(fs::copy(example(), to).unwrap() > 0));
+    let times = |option: &str| {
+        let words = [
+            "cat",
+            "-fjsonl",
+            "--assume-correlated",
+            path(&paths[0]),
+            path(&paths[1]),
+            path(&paths[2]),
+            "--offset",
+        ];
+        let events = events(&ichnos(words.iter().chain(&[option])).expect(0, &[]));
+        events.iter().filter(|event| event["ts"].as_u64().unwrap() >= 100_000_000_000).count()
+    };
+    let one = events(&ichnos(["cat", "-fjsonl", path(&paths[2])]).expect(0, &[])).len();
+    let option = |name: &str| format!("{}=+100s", path(&directory.join(name)));
+    assert_eq!([times(&option("b[1].log")), times(&option("b[1.log"))], [one, one]);
+    assert_eq!([times(&option("b?1.log")), times(&option("b*"))], [one, 3 * one]);
+    let words = ["cat", path(&paths[2]), "--offset", "other[=1"];
+    ichnos(words).expect(2, &["--offset: no path is `other[`", "no valid pattern"]);
+}
+
 #[test]
 fn options_of_formats() {
     let _transcript = transcript!();

@@ -179,3 +179,21 @@ fn a_terminal_gets_errors_without_escape_sequences() {
         assert_eq!((code, &*shown), (2, "Candidates: \"n\\x1b[31mOWNED\"\n"));
     }
 }
+
+#[test]
+fn a_terminal_gets_values_without_escape_sequences() {
+    let directory = Directory::new("sql-values");
+    let extension = directory.join("e.duckdb_extension");
+    fs::write(&extension, "").unwrap();
+    script(&directory.join("duckdb"), "printf '%s a\\033[31m\\302\\2331m' \"$3\"");
+    for (format, third) in [("box", ".maxwidth 77"), ("csv", "-nullvalue")] {
+        let arguments = ["a", "SELECT number FROM trace", "--format", format];
+        let mut command = sql_command(&directory, Some(&extension), &arguments);
+        command.env("COLUMNS", "77").env("LC_ALL", "C.UTF-8");
+        let (code, shown) = with_terminal(command);
+        assert_eq!(
+            (code, &*String::from_utf8(shown).unwrap()),
+            (0, &*format!("{third} a\\x1b[31m\\u{{9b}}1m"))
+        );
+    }
+}

@@ -66,6 +66,30 @@ fn hosts_of_events() {
     assert_eq!(hosts, BTreeMap::from(expected.map(|(host, count)| (format!("\"{host}\""), count))));
 }
 
+/// Columns of all events in tables are rows, even if they are no fields.
+#[test]
+fn columns_of_tables_are_rows() {
+    let rows = |by: &str, example: &str| {
+        let path = root().join("examples").join(example);
+        let report = ichnos(["stats", "--by", by, "--json", path.to_str().unwrap()]).expect(0, &[]).json();
+        let rows = report["rows"].as_array().unwrap().iter();
+        rows.map(|row| (row["key"][0].clone(), row["events"].as_u64().unwrap())).collect::<Vec<_>>()
+    };
+    let names = |rows: Vec<(Json, u64)>| -> BTreeMap<String, u64> {
+        rows.into_iter().map(|(key, events)| (key.as_str().unwrap_or_default().to_owned(), events)).collect()
+    };
+    let levels = [("DEBUG", 3), ("INFO", 3), ("WARN", 1), ("ERROR", 1)];
+    let levels = BTreeMap::from(levels.map(|(name, events)| (name.to_owned(), events)));
+    assert_eq!(names(rows("level", "hello-fuchsia/boot.log")), levels);
+    let traces = names(rows("trace", "hello-lttng"));
+    assert!(traces.len() == 1 && traces.first_key_value().unwrap().0.contains("hello-lttng"), "{traces:?}");
+    // The class has the number, not the events.
+    assert_eq!(rows("severity", "hello-lttng").len(), 2);
+    let operations = rows("operation", "hello-xtrace");
+    assert_eq!(operations, rows("operation-id", "hello-xtrace"));
+    assert_eq!(operations.iter().map(|(_, events)| events).sum::<u64>(), 9);
+}
+
 #[test]
 fn counts_events_that_a_filter_selects() {
     let directory = trace("stats-filter");
@@ -108,6 +132,8 @@ fn mistakes() {
     };
     stats(&["--by", "valeu"], "did you mean `value`?");
     stats(&["--by", "event,payload.smal"], "did you mean `small`?");
+    stats(&["--by", "levle"], "did you mean `level`?");
+    stats(&["--by", "operation"], "no event has a field `operation`");
     stats(&["--histogram", "timestamp", "--by", "nothing\x1b"], "no event has a field `nothing\\x1b`");
     stats(
         &["--histogram", "small", "--event", "demo:tick"],

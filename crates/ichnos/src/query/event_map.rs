@@ -50,6 +50,13 @@ struct MapRule {
     is_used: AtomicBool,
 }
 
+impl MapRule {
+    /// Returns `true` if the pattern matches a name, or is spelled like it.
+    fn matches(&self, name: &str) -> bool {
+        self.events.is_match(name) || self.events.glob().glob() == name
+    }
+}
+
 impl EventMap {
     /// Reads map files. Rules apply in file order, then in table order.
     ///
@@ -80,7 +87,7 @@ impl EventMap {
 
     fn apply(&self, class: &mut EventRecordClass, stream: &DataStreamClass) {
         let name = class.name.clone().unwrap_or_default();
-        for rule in self.rules.iter().filter(|rule| rule.events.is_match(&name)) {
+        for rule in self.rules.iter().filter(|rule| rule.matches(&name)) {
             rule.is_used.store(true, Ordering::Relaxed);
             let missing = rule.rule.apply(class, stream);
             for index in missing {

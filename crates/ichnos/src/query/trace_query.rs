@@ -147,12 +147,7 @@ impl QueryTexts {
             return Ok(());
         };
         let offset = clock_offset_from(time).map_err(offset_error)?;
-        let mut found = exact_offsets(Path::new(path), offset, self.all_paths());
-        if found.is_empty() {
-            let pattern = Glob::new(path)
-                .map_err(|error| offset_error(format!("invalid pattern `{path}`: {error}")))?;
-            found = path_offsets(&pattern, offset, self.all_paths());
-        }
+        let found = path_offsets(path, offset, self.all_paths()).map_err(offset_error)?;
         if found.is_empty() {
             return Err(no_path(path));
         }
@@ -191,25 +186,33 @@ fn inner_offset<'p>(
     paths.any(|path| inner.starts_with(path)).then(|| offset.for_path(inner))
 }
 
-/// Returns the clock offset of each path that is spelled so. Without one, of each path that the pattern matches. Without a
-/// match, of the pattern itself, if it is inside one of the paths. Empty if it matches nothing.
+/// Returns the clock offset of each path that is spelled so. Without one, of each path that the text matches as a
+/// pattern. Without a match, of the text itself, if it is inside one of the paths. Empty if it matches nothing.
+///
+/// # Errors
+/// If the text is neither one of the paths, nor inside one of them, nor a pattern.
 pub fn path_offsets<'p>(
-    pattern: &Glob,
+    text: &str,
     offset: Offset,
     paths: impl Iterator<Item = &'p Path> + Clone,
-) -> Vec<ClockOffset> {
-    let named = Path::new(pattern.glob());
+) -> Result<Vec<ClockOffset>, String> {
+    let named = Path::new(text);
     // A name with brackets must not move the clocks of other paths.
     let mut found = exact_offsets(named, offset, paths.clone());
-    if found.is_empty() {
-        let glob = pattern.compile_matcher();
+    let glob = Glob::new(text).map(|glob| glob.compile_matcher());
+    if let (true, Ok(glob)) = (found.is_empty(), &glob) {
         let matched = paths.clone().filter(|path| glob.is_match(path));
         found.extend(matched.map(|path| offset.for_path(path)));
     }
     if found.is_empty() {
         found.extend(inner_offset(named, offset, paths));
     }
-    found
+    match glob {
+        Err(error) if found.is_empty() => {
+            Err(format!("no path is `{text}`, and it is no valid pattern: {}", error.kind()))
+        }
+        _ => Ok(found),
+    }
 }
 
 /// Parsed texts.

@@ -16,7 +16,7 @@ use ichnos::model::locks::IgnorePoison as _;
 
 use crate::args::SqlFormat;
 use crate::exit::{Exit, Failure};
-use crate::output::Destination;
+use crate::output::{Destination, line_width};
 use crate::progress::interrupt;
 
 /// DuckDB's program.
@@ -80,6 +80,8 @@ impl DuckDbProgram {
                 // DuckDB has its own table for people, which leaves out rows in the middle.
                 if format != SqlFormat::Box {
                     command.arg(format!("-{}", format.name()));
+                } else if let Some(columns) = line_width().columns.filter(|_| query.is_some()) {
+                    command.arg("-cmd").arg(format!(".maxwidth {columns}"));
                 }
                 // The program would write the text NULL, which is also a value.
                 if format == SqlFormat::Csv {
@@ -99,7 +101,8 @@ impl DuckDbProgram {
                     .help("ichnos sql TRACE 'SELECT ...'"));
                 };
                 let mut command = Command::new(python);
-                command.args(["-c", SCRIPT, statements, query, format.name()]);
+                let columns = line_width().columns.unwrap_or(0).to_string();
+                command.args(["-c", SCRIPT, statements, query, format.name(), &columns]);
                 (command, python.as_os_str())
             }
         };
@@ -151,9 +154,9 @@ fn watched(child: Child) -> io::Result<ExitStatus> {
 
 /// Runs a program, and prints its output and errors. A terminal gets no escape sequences from a trace.
 fn printed(mut command: Command, format: SqlFormat) -> io::Result<io::Result<ExitStatus>> {
-    // The table for people is as wide as the terminal, and DuckDB escapes its texts.
+    // DuckDB escapes only some control characters in the table for people.
     let output = match format {
-        SqlFormat::Box => None,
+        SqlFormat::Box => io::stdout().is_terminal().then_some(LINES),
         SqlFormat::Json | SqlFormat::JsonLines => Some(TerminalText::Json),
         _ => Some(LINES),
     };

@@ -1,10 +1,10 @@
-# Runs a query in Python's DuckDB: STATEMENTS QUERY FORMAT. Prints as the program `duckdb` does.
+# Runs a query in Python's DuckDB: STATEMENTS QUERY FORMAT COLUMNS. Prints as the program `duckdb` does.
 import signal
 import sys
 
 import duckdb
 
-statements, query, form = sys.argv[1:]
+statements, query, form, columns = sys.argv[1:]
 # Python would wait for the end of the query.
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 # DuckDB writes the values itself: Python would round times and change texts. Standard output is a pipe.
@@ -28,7 +28,7 @@ def run(connection, statement):
     if form == "box":
         answer = connection.sql(statement.query)
         if answer is not None:
-            answer.show()
+            answer.show(max_width=int(columns) or None)
     elif statement.type != duckdb.StatementType.SELECT:
         connection.execute(statement)
     elif form == "markdown":

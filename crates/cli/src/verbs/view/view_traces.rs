@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use globset::{Glob, escape};
 use ichnos::Session;
 use ichnos_view::ViewArguments;
 
@@ -59,7 +58,7 @@ impl ViewTraces {
         let Reading { paths, map, manifest, temp_dir, offset, .. } = &self.reading;
         let paths =
             paths.iter().chain(map).chain(manifest).chain(temp_dir).map(|path| path.display().to_string());
-        paths.chain(offset.iter().map(|(pattern, _)| pattern.glob().to_owned())).collect()
+        paths.chain(offset.iter().map(|(text, _)| text.clone())).collect()
     }
 
     /// Adds clock offsets in nanoseconds to traces, named by their paths.
@@ -82,14 +81,14 @@ impl ViewTraces {
                 |trace: &str| offsets.iter().find(|(path, _)| path == trace).map(|(_, offset)| *offset);
             left.retain(|(path, _)| !is_beside(path));
             if beside.iter().all(|trace| offset_of(trace) == Some(nanoseconds)) {
-                moved.add(given, nanoseconds)?;
+                moved.add(given, nanoseconds);
                 continue;
             }
             // An offset applies to a whole path. Here, each trace inside the path must be named separately.
             moved.replace(given, &beside)?;
             for trace in beside {
                 if let Some(nanoseconds) = offset_of(trace) {
-                    moved.add(Path::new(trace), nanoseconds)?;
+                    moved.add(Path::new(trace), nanoseconds);
                 }
             }
         }
@@ -123,12 +122,10 @@ impl ViewTraces {
         Ok(())
     }
 
-    fn add(&mut self, path: &Path, nanoseconds: i64) -> Result<(), String> {
-        let pattern = escape(&path.to_string_lossy());
-        let glob = Glob::new(&pattern).map_err(|error| error.to_string())?;
-        let value = Some(format!("{pattern}={nanoseconds}ns"));
+    fn add(&mut self, path: &Path, nanoseconds: i64) {
+        let path = path.to_string_lossy().into_owned();
+        let value = Some(format!("{path}={nanoseconds}ns"));
         self.option_texts.push(OptionText { name: "offset".to_owned(), value });
-        self.reading.offset.push((glob, Offset::Duration(nanoseconds.into())));
-        Ok(())
+        self.reading.offset.push((path, Offset::Duration(nanoseconds.into())));
     }
 }

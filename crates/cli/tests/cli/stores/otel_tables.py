@@ -164,8 +164,9 @@ QUERIES = [
      "select cast(epoch(date_trunc('minute', Timestamp)) as bigint) m, SeverityText, count(*) from otel_logs "
      "group by all order by all"),
     ("SELECT ResourceAttributes['service.name'] AS s, uniq(mapKeys(LogAttributes)) FROM otel_logs GROUP BY s ORDER BY s",
-     "select ResourceAttributes['service.name'] s, count(distinct map_keys(LogAttributes)) from otel_logs group by all "
-     "order by 1"),
+     # ClickHouse has an empty text for a missing key.
+     "select coalesce(ResourceAttributes['service.name'], '') s, count(distinct map_keys(LogAttributes)) from otel_logs "
+     "group by all order by 1"),
     ("SELECT TraceId, SpanId FROM otel_traces WHERE ParentSpanId = '' AND Duration > 1000 AND StatusCode = 'Unset' "
      "ORDER BY Duration DESC, SpanId LIMIT 20",
      "select TraceId, SpanId from otel_traces where ParentSpanId = '' and Duration > 1000 and StatusCode = 'Unset' "
