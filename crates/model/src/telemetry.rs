@@ -169,6 +169,8 @@ pub struct ElementRole {
     pub has_lowered_values: bool,
     /// `true` if attributes of the resource or scope became texts, because there were too many.
     pub has_changed_origin: bool,
+    /// `true` if metadata of the metric, or entities of the resource, were not read.
+    pub has_unread_fields: bool,
     /// `true` if there were too many classes: the payload has the names and texts of all fields in an array.
     pub is_shared: bool,
 }
@@ -211,6 +213,7 @@ impl ElementRole {
         for (name, is_set) in [
             (LOWERED, self.has_lowered_values),
             (CHANGED_ORIGIN, self.has_changed_origin),
+            (UNREAD, self.has_unread_fields),
             (SHARED, self.is_shared),
         ] {
             if is_set {
@@ -246,6 +249,7 @@ impl ElementRole {
             renamed_in_scope: list(RENAMED_IN_SCOPE).iter().filter_map(pair).collect(),
             has_lowered_values: is_set(LOWERED),
             has_changed_origin: is_set(CHANGED_ORIGIN),
+            has_unread_fields: is_set(UNREAD),
             is_shared: is_set(SHARED),
         })
     }
@@ -261,6 +265,7 @@ const RENAMED_IN_RESOURCE: &str = "renamed-in-resource";
 const RENAMED_IN_SCOPE: &str = "renamed-in-scope";
 const LOWERED: &str = "lowered";
 const CHANGED_ORIGIN: &str = "changed-origin";
+const UNREAD: &str = "unread";
 const SHARED: &str = "shared";
 
 #[cfg(test)]
@@ -279,6 +284,7 @@ mod tests {
             renamed_in_scope: vec![("b".to_owned(), "b".to_owned())],
             has_lowered_values: true,
             has_changed_origin: true,
+            has_unread_fields: true,
             is_shared: false,
         };
         assert_eq!(ElementRole::from_value(&role.to_value()), Some(role.clone()));

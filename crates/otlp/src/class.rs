@@ -143,6 +143,7 @@ pub(crate) fn push_class_key(
     push_key_text(key, draft.name.as_bytes());
     push_key_text(key, draft.unit.as_bytes());
     push_key_text(key, draft.description.as_bytes());
+    key.push(draft.has_unread_fields.into());
     // It names the category.
     push_key_text(key, scope.name.as_bytes());
     push_key_text(key, scope.attributes.shape_key());
@@ -222,6 +223,7 @@ fn element_role(draft: &EventDraft<'_>, shape: DraftShape<'_>, origin: DraftOrig
         has_lowered_values: shape.shapes.iter().any(AnyShape::is_lowered)
             || origins.iter().any(|attributes| attributes.is_lowered()),
         has_changed_origin: origins.iter().any(|attributes| attributes.is_changed),
+        has_unread_fields: draft.has_unread_fields || origin.resource.has_entities,
         is_shared: shape.is_shared,
     }
 }

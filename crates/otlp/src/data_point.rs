@@ -62,6 +62,8 @@ pub(crate) struct MetricHead {
     form: PointForm,
     temporality: u64,
     is_monotonic: bool,
+    /// `true` if it has metadata, which are not read.
+    has_metadata: bool,
 }
 
 impl MetricHead {
@@ -78,6 +80,10 @@ impl MetricHead {
                 metric::NAME => head.name = lossy(input.text()?).into_owned(),
                 metric::DESCRIPTION => head.description = lossy(input.text()?).into_owned(),
                 metric::UNIT => head.unit = lossy(input.text()?).into_owned(),
+                metric::METADATA => {
+                    head.has_metadata = true;
+                    input.skip()?;
+                }
                 field => {
                     head.form = PointForm::of_field(field);
                     input.fields(metric::DATA, |field, input| {
@@ -103,6 +109,7 @@ impl MetricHead {
     ) -> Decoded<()> {
         message.fields(metric::FIELDS, |field, input| match field {
             metric::NAME | metric::DESCRIPTION | metric::UNIT => input.text().map(drop),
+            metric::METADATA => input.skip(),
             _ => input.fields(metric::POINTS, |_, input| {
                 input.each(|input| {
                     let (point, range) = input.message()?;
@@ -291,7 +298,8 @@ impl<'a> DataPoint<'a> {
             DraftIds::default(),
         );
         let (unit, description) = (&*head.unit, &*head.description);
-        let mut draft = EventDraft { unit, description, part: head.form.part(), ..draft };
+        let (part, has_unread_fields) = (head.form.part(), head.has_metadata);
+        let mut draft = EventDraft { unit, description, part, has_unread_fields, ..draft };
         if !self.attributes.is_empty() {
             // Viewers show each series of the metric under this name.
             draft.push_text("metric", Cow::Borrowed(head.name.as_bytes()));

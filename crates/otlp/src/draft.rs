@@ -35,6 +35,8 @@ pub(crate) struct EventDraft<'a> {
     pub(crate) unit: &'a str,
     /// Description of the metric.
     pub(crate) description: &'a str,
+    /// `true` if it has fields that are not read.
+    pub(crate) has_unread_fields: bool,
     /// Nanoseconds since 1970, or 0 for an unknown time.
     pub(crate) time: u64,
     pub(crate) ids: DraftIds,
@@ -69,6 +71,7 @@ impl<'a> EventDraft<'a> {
             name: lossy(name),
             unit: "",
             description: "",
+            has_unread_fields: false,
             time,
             ids,
             members: Vec::new(),

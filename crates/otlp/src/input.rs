@@ -142,6 +142,14 @@ impl<'a> FieldInput<'a, '_> {
         }
     }
 
+    /// Skips a value.
+    pub(crate) fn skip(self) -> Decoded<()> {
+        if let Self::Json(reader) = self {
+            reader.skip()?;
+        }
+        Ok(())
+    }
+
     /// Returns a message for later, and its range in the request.
     pub(crate) fn message(self) -> Decoded<(EncodedMessage<'a>, Range<usize>)> {
         match self {

@@ -25,8 +25,8 @@
 //! | log record | event name, or `log` | `severity`, `severity_text`, `message` or `body`, `observed_time` or `time_is_observed`, `flags`, `dropped_attributes`, attributes |
 //! | data point | name of the metric | `metric` and `series` (with attributes), `value`, or `count`, `sum`, `min`, `max`, `bucket_counts`, `explicit_bounds`, `scale`, `zero_count`, `zero_threshold`, `positive_offset`, `positive_counts`, `negative_offset`, `negative_counts`; `temporality`, `monotonic`, `start_time`, `flags`, `quantiles`, `exemplars`, attributes |
 //!
-//! Fields with their default values are left out. The role of a class has the description of its metric. Metadata of
-//! metrics and entity references are not read.
+//! Fields with their default values are left out. The role of a class has the description of its metric. It also
+//! says whether metadata of the metric or entities of the resource were not read.
 //!
 //! Events of a file are sorted by time, because spans are sent at their end. A log record without a time has the time
 //! at which it was observed, and says so. An end before the start of its span is moved to the start, and `end_time` has the

@@ -197,6 +197,8 @@ fn push_facts<'a>(
 #[derive(Debug, Default)]
 pub(crate) struct Resource {
     pub(crate) attributes: OriginAttributes,
+    /// `true` if it has entities, which are not read.
+    pub(crate) has_entities: bool,
     /// `true` if it shares a data stream with others.
     pub(crate) is_shared: bool,
 }
@@ -212,11 +214,15 @@ impl Resource {
     pub(crate) fn decode(OriginMessage { message, schema_url }: OriginMessage<'_, '_>) -> Decoded<Self> {
         let mut found = Vec::new();
         let mut values = ValueDecoder::default();
-        let mut dropped = 0;
+        let (mut dropped, mut has_entities) = (0, false);
         if let Some(message) = message {
             message.fields(resource::FIELDS, |field, input| {
                 match field {
                     resource::ATTRIBUTES => values.pairs(input, &mut found)?,
+                    resource::ENTITIES => {
+                        has_entities = true;
+                        input.skip()?;
+                    }
                     _ => dropped = input.unsigned()?,
                 }
                 Ok(())
@@ -231,19 +237,22 @@ impl Resource {
         let at = if is_repeated { 0 } else { found.len() };
         found.splice(at..at, facts);
         let attributes = OriginAttributes::new(found, at..at + count, &known);
-        Ok(Self { attributes, is_shared: false })
+        Ok(Self { attributes, has_entities, is_shared: false })
     }
 
     /// Returns the resource with its attributes as a list of names and texts, for a data stream of many resources.
     pub(crate) fn to_shared(&self) -> Self {
         let (values, shapes) = OriginAttributes::any(&self.attributes.values);
         // Classes of the data stream serve all its resources, so they cannot tell which of them had only texts.
-        Self { attributes: OriginAttributes::with_shapes(values, shapes, Vec::new(), true), is_shared: true }
+        let attributes = OriginAttributes::with_shapes(values, shapes, Vec::new(), true);
+        Self { attributes, has_entities: self.has_entities, is_shared: true }
     }
 
     /// Returns a key that is unique to the resource.
     pub(crate) fn key(&self) -> Vec<u8> {
-        self.attributes.key()
+        let mut key = self.attributes.key();
+        key.push(self.has_entities.into());
+        key
     }
 
     /// Returns a name for its data stream. `names` are the numbers of data streams with each name so far.

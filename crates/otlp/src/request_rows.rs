@@ -62,6 +62,7 @@ impl ElementVisitor for Rows<'_> {
             message.fields(resource::FIELDS, |field, input| {
                 match field {
                     resource::ATTRIBUTES => values.pairs(input, &mut attributes)?,
+                    resource::ENTITIES => input.skip()?,
                     _ => found.dropped = found.dropped.saturating_add(input.unsigned()?),
                 }
                 Ok(())

@@ -38,7 +38,9 @@ pub(crate) mod resource {
     use crate::input::FieldName;
 
     pub(crate) const ATTRIBUTES: u32 = 1;
-    pub(crate) const FIELDS: &[FieldName] = &[("attributes", ATTRIBUTES), ("droppedAttributesCount", 2)];
+    pub(crate) const ENTITIES: u32 = 3;
+    pub(crate) const FIELDS: &[FieldName] =
+        &[("attributes", ATTRIBUTES), ("droppedAttributesCount", 2), ("entityRefs", ENTITIES)];
 }
 
 /// `InstrumentationScope`
@@ -234,6 +236,7 @@ pub(crate) mod metric {
     pub(crate) const HISTOGRAM: u32 = 9;
     pub(crate) const EXPONENTIAL: u32 = 10;
     pub(crate) const SUMMARY: u32 = 11;
+    pub(crate) const METADATA: u32 = 12;
     pub(crate) const FIELDS: &[FieldName] = &[
         ("name", NAME),
         ("description", DESCRIPTION),
@@ -243,6 +246,7 @@ pub(crate) mod metric {
         ("histogram", HISTOGRAM),
         ("exponentialHistogram", EXPONENTIAL),
         ("summary", SUMMARY),
+        ("metadata", METADATA),
     ];
     pub(crate) const POINTS: &[FieldName] = &[("dataPoints", 1)];
     pub(crate) const TEMPORALITY: u32 = 2;

@@ -95,6 +95,21 @@ fn what_elements_lose_is_listed() {
 }
 
 #[test]
+fn unread_fields_are_listed() {
+    let request = |resource: &str, metric: &str| {
+        format!(
+            r#"{{"resourceMetrics":[{{"resource":{{{resource}}},"scopeMetrics":[{{"metrics":[{{"name":"a",{metric}"gauge":{{"dataPoints":[{{"timeUnixNano":"1000","asInt":"1"}}]}}}}]}}]}}]}}"#
+        )
+    };
+    assert_eq!(losses(&request("", "")), [""; 0]);
+    let metadata = r#""metadata":[{"key":"a","value":{"stringValue":"b"}}],"#;
+    let entities = r#""entityRefs":[{"type":"host","idKeys":["host.id"]}]"#;
+    for (resource, metric) in [("", metadata), (entities, "")] {
+        assert_eq!(losses(&request(resource, metric)), ["1 metadata of a metric, or entities of a resource"]);
+    }
+}
+
+#[test]
 fn changed_attributes_of_resources_are_listed() {
     let resource = |attributes: &[String]| {
         let attributes = attributes.join(",");

@@ -21,6 +21,7 @@ const NAME: &str = "name";
 /// Loss reasons.
 const MIXED: &str = "list or array without a common type -> texts";
 const ORIGINS: &str = "attributes of a resource or scope: too many -> texts";
+const UNREAD: &str = "metadata of a metric, or entities of a resource";
 const SHARED: &str = "event beyond the limit of classes: fields -> attributes with texts";
 
 /// Own fields that are no single values.
@@ -87,6 +88,9 @@ impl ElementClass {
         }
         if role.has_changed_origin {
             record_loss(losses, event, LossKind::Lowered, "", ORIGINS);
+        }
+        if role.has_unread_fields {
+            record_loss(losses, event, LossKind::Dropped, "", UNREAD);
         }
         if role.is_shared {
             record_loss(losses, event, LossKind::Lowered, "", SHARED);
