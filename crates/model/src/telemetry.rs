@@ -1,17 +1,17 @@
-//! Spans, log records and data points of OpenTelemetry: what its readers and writers share.
+//! OpenTelemetry spans, log records and data points: what readers and writers share.
 //!
-//! A reader of OpenTelemetry sets the [`ElementRole`] of each event record class, and writers of OpenTelemetry use it to
+//! An OpenTelemetry reader sets the [`ElementRole`] of each event record class, and OpenTelemetry writers use it to
 //! write the same element again. Other formats keep it as far as they can.
 
 use crate::class::Value;
 
-/// Names of span kinds, by number.
+/// Span kind names, by number.
 pub const SPAN_KINDS: [&str; 6] = ["unspecified", "internal", "server", "client", "producer", "consumer"];
 
-/// Names of status codes, by number.
+/// Status code names, by number.
 pub const STATUS_CODES: [&str; 3] = ["unset", "ok", "error"];
 
-/// Names of aggregation temporalities, by number.
+/// Aggregation temporality names, by number.
 pub const TEMPORALITIES: [&str; 3] = ["unspecified", "delta", "cumulative"];
 
 /// Names of the fields that OpenTelemetry defines.
@@ -51,7 +51,7 @@ pub mod element_field {
     pub const SEVERITY_TEXT: &str = "severity_text";
     /// Body that is a text.
     pub const MESSAGE: &str = "message";
-    /// Body that is no text.
+    /// Body of another type than text.
     pub const BODY: &str = "body";
     /// Time of observation.
     pub const OBSERVED_TIME: &str = "observed_time";
@@ -144,7 +144,7 @@ crate::named_enum! {
     }
 }
 
-/// Events of a class are parts of OpenTelemetry elements.
+/// The events of a class come from OpenTelemetry elements.
 ///
 /// The payload has the fields that OpenTelemetry defines, named as in [`element_field`], and the attributes. A field with
 /// its default value is missing. The common context has the identifiers, the specific context the scope, and the
@@ -153,19 +153,19 @@ crate::named_enum! {
 pub struct ElementRole {
     /// Part.
     pub part: ElementPart,
-    /// Name of the span, of its event, of the log record's event, or of the metric. Empty if it has none.
+    /// Name of the span, of its event, of the log record's event, or of the metric. Empty if it is unnamed.
     pub name: String,
-    /// Description of the metric. Empty if it has none.
+    /// Description of the metric. Empty if it is unnamed.
     pub description: String,
     /// Names of the payload members that are not attributes.
     pub own: Vec<String>,
-    /// Names of payload members that differ from the names of their attributes, with these names.
+    /// Payload members whose names differ from their attribute keys, with these keys.
     pub renamed: Vec<(String, String)>,
     /// The same for members of the resource. A member that is listed is an attribute, whatever its name.
     pub renamed_in_resource: Vec<(String, String)>,
     /// The same for members of the scope, in the specific context.
     pub renamed_in_scope: Vec<(String, String)>,
-    /// `true` if some values became texts, because an array or a list has no common type.
+    /// `true` if some values became texts, because the types in an array or a list differ.
     pub has_lowered_values: bool,
     /// `true` if attributes of the resource or scope became texts, because there were too many.
     pub has_changed_origin: bool,
@@ -255,7 +255,7 @@ impl ElementRole {
     }
 }
 
-/// Names of entries.
+/// Entry names.
 const PART: &str = "part";
 const NAME: &str = "name";
 const OWN: &str = "own";

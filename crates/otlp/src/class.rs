@@ -116,7 +116,7 @@ pub(crate) struct DraftOrigin<'o> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DraftShape<'s> {
     pub(crate) shapes: &'s [AnyShape],
-    /// Indexes and original names of renamed members.
+    /// Renamed members: indexes and original names.
     pub(crate) renamed: &'s [(usize, String)],
     /// `true` for the class that all events of a kind share beyond the limits.
     pub(crate) is_shared: bool,

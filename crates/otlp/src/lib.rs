@@ -13,8 +13,8 @@
 //!
 //! All fields of an event are values. The payload has the fields that OpenTelemetry defines for the element, then its
 //! attributes under their own names. An attribute with the name of an earlier field gets a number: `kind_2`. Texts,
-//! integers, floating-point numbers, booleans, bytes, arrays and lists of attributes keep their types. Lists in an array
-//! have the members of all, which can be missing. An array of values with different types is an array of texts, with
+//! integers, floating-point numbers, booleans, bytes, arrays and attribute lists keep their types. Lists in an array
+//! have the members of all, which can be missing. If the value types in an array differ, it becomes a text array, with
 //! JSON for other values. The [role](ichnos_model::telemetry::ElementRole) of a class says which fields are attributes.
 //!
 //! | event | name | payload |

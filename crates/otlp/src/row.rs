@@ -8,7 +8,7 @@ use crate::any_value::{AnyValue, NamedValue};
 use crate::digits::to_hex;
 use crate::input::lossy;
 
-/// Names and values of attributes. Bytes are base64, other values than texts are JSON, and
+/// Attribute keys and values. Bytes are base64, other values than texts are JSON, and
 /// floating-point numbers are as in JavaScript.
 pub type TextPairs<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
 
@@ -64,7 +64,7 @@ pub struct SpanRow<'a> {
     pub events: Vec<(u64, Cow<'a, str>, TextPairs<'a>)>,
     /// Links.
     pub links: Vec<LinkRow<'a>>,
-    /// `true` if it has flags or numbers of dropped attributes, events or links.
+    /// `true` if it has flags, or counts dropped attributes, events or links.
     pub has_counts: bool,
 }
 

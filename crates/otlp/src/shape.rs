@@ -13,7 +13,7 @@ use ichnos_model::field::FieldValue;
 
 use crate::any_value::{AnyValue, NamedValue};
 
-/// Maximum number of members of lists in an array that have different members. Beyond it, the lists become texts.
+/// Maximum number of members if the lists in an array differ. Beyond it, the lists become texts.
 const MOST_MEMBERS: usize = 256;
 
 /// Shape of a value.
@@ -292,7 +292,7 @@ fn has_repeated_names(members: &[NamedValue<'_>]) -> bool {
     }
 }
 
-/// Renames members with the name of an earlier one: `name_2`, `name_3`. Returns their indexes and original names.
+/// Renames members whose name is taken: `name_2`, `name_3`. Returns their indexes and original names.
 pub(crate) fn rename_repeated(members: &mut [NamedValue<'_>]) -> Vec<(usize, String)> {
     let mut renamed = Vec::new();
     if !has_repeated_names(members) {

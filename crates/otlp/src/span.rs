@@ -119,7 +119,7 @@ impl<'a> SpanRecord<'a> {
         }
     }
 
-    /// Returns `true` if it has flags or numbers of dropped parts.
+    /// Returns `true` if it has flags, or counts dropped parts.
     fn has_counts(&self) -> bool {
         self.flags != 0
             || self.dropped != [0; 3]

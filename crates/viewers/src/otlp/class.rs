@@ -22,7 +22,7 @@ const END: &str = "end.";
 #[derive(Debug)]
 pub(super) struct OtlpClass {
     pub(super) class: ViewerClass,
-    /// Class of OpenTelemetry input.
+    /// Class from OpenTelemetry input.
     pub(super) element: Option<Box<ElementClass>>,
     pub(super) scopes: Vec<ScopeNames>,
     /// Fields that can mention operations.

@@ -1,4 +1,4 @@
-//! Classes of OpenTelemetry input: their events are written as the elements that they came from.
+//! Classes from OpenTelemetry input: their events are written as the elements that they came from.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::point_value::PointValue;
 use crate::arguments::{ArgumentNames, ArgumentSink, ScopeArguments, ScopeNames};
 use ichnos_analysis::events::losses::record_loss;
 
-/// Names in arrays of names and texts.
+/// Keys in arrays that hold names and texts.
 const NAME: &str = "name";
 
 /// Loss reasons.
@@ -36,11 +36,11 @@ const LISTS: [&str; 8] = [
     element_field::EXEMPLARS,
 ];
 
-/// Class whose events are parts of OpenTelemetry elements.
+/// Class whose events come from OpenTelemetry elements.
 #[derive(Debug)]
 pub(super) struct ElementClass {
     pub(super) role: Arc<ElementRole>,
-    /// Identifiers of trace, span and parent.
+    /// Trace, span and parent identifiers.
     ids: [Option<FieldRef>; 3],
     own: OwnFields,
     pub(super) attributes: Option<ScopeNames>,
@@ -48,7 +48,7 @@ pub(super) struct ElementClass {
     lists: Vec<(&'static str, ScopeNames)>,
     pub(super) scope: OriginFields,
     pub(super) resource: OriginFields,
-    /// Names for the arrays of scope and fields, if the class is shared beyond the limits.
+    /// Names for the scope array and the field array, if the class is shared beyond the limits.
     shared: Option<[ScopeNames; 2]>,
 }
 
@@ -76,7 +76,7 @@ pub(super) struct ElementIds {
 }
 
 impl ElementClass {
-    /// Prepares the class of an event. `None` if its events are not parts of elements, or have lost their fields.
+    /// Prepares the class of an event. `None` if its events do not come from elements, or have lost their fields.
     pub(super) fn for_event(
         event: &Event<'_>,
         names: &mut ArgumentNames,
@@ -268,7 +268,7 @@ impl<'e> ElementEvent<'_, 'e> {
         }
     }
 
-    /// Returns a text, or an empty one, the default.
+    /// Returns a text, by default an empty text.
     pub(super) fn text(&self, name: &str) -> Cow<'_, str> {
         match self.shared_text(name) {
             Some(text) => Cow::Borrowed(text),
@@ -366,7 +366,7 @@ impl OwnFields {
         self.get(name).and_then(|field| event.get(field)?.as_u64()).unwrap_or(0)
     }
 
-    /// Returns a text, or an empty one, the default.
+    /// Returns a text, by default an empty text.
     pub(super) fn text<'e>(&self, event: &Event<'e>, name: &str) -> Cow<'e, str> {
         let bytes = self.get(name).and_then(|field| event.get(field)?.as_bytes());
         String::from_utf8_lossy(bytes.unwrap_or_default())

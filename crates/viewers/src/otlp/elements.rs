@@ -1,4 +1,4 @@
-//! Elements of OpenTelemetry input, written as they were read.
+//! OpenTelemetry elements, written as they were read.
 
 use ichnos_model::Event;
 use ichnos_model::lower::LossKind;

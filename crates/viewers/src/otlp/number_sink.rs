@@ -2,7 +2,7 @@
 
 use crate::arguments::ArgumentSink;
 
-/// Argument writer that collects the bits of numbers.
+/// Argument writer that collects numbers as bits.
 #[derive(Debug, Default)]
 pub(super) struct NumberSink {
     pub(super) numbers: Vec<u64>,

@@ -1,4 +1,4 @@
-//! Values of data points.
+//! Data point values.
 
 /// Counter value.
 #[derive(Clone, Copy, Debug)]

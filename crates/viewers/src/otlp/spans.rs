@@ -271,7 +271,7 @@ impl OpenSpans {
         EndedSpan::Written
     }
 
-    /// Returns the number of open spans of OpenTelemetry input on a track with a property, among the innermost ones.
+    /// Returns how many of the innermost open spans on a track come from OpenTelemetry input and have a property.
     pub(super) fn count_elements(
         &self,
         track: u64,
