@@ -136,14 +136,13 @@ fn class_name(draft: &EventDraft<'_>) -> String {
 pub(crate) fn push_class_key(
     draft: &EventDraft<'_>,
     DraftShape { shapes, renamed, .. }: DraftShape<'_>,
-    scope: &InstrumentationScope,
+    origin: DraftOrigin<'_>,
     key: &mut Vec<u8>,
 ) {
+    let scope = origin.scope;
     key.push(draft.part as u8);
     push_key_text(key, draft.name.as_bytes());
     push_key_text(key, draft.unit.as_bytes());
-    push_key_text(key, draft.description.as_bytes());
-    key.push(draft.has_unread_fields.into());
     // It names the category.
     push_key_text(key, scope.name.as_bytes());
     push_key_text(key, scope.attributes.shape_key());
@@ -155,6 +154,12 @@ pub(crate) fn push_class_key(
     for (index, name) in renamed {
         key.extend_from_slice(&(*index as u64).to_le_bytes());
         push_key_text(key, name.as_bytes());
+    }
+    // Identifiers of other classes stay the same as in earlier versions.
+    if !draft.description.is_empty() || draft.has_unread_fields || origin.resource.has_entities {
+        key.extend_from_slice(&u64::MAX.to_le_bytes());
+        push_key_text(key, draft.description.as_bytes());
+        key.extend([draft.has_unread_fields, origin.resource.has_entities].map(u8::from));
     }
 }
 

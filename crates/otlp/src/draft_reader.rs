@@ -73,8 +73,7 @@ impl DraftReader {
         stream: &DataStream,
     ) -> Option<Arc<DynamicClass>> {
         self.key.clear();
-        push_class_key(draft, shape, origin.scope, &mut self.key);
-        self.key.push(origin.resource.has_entities.into());
+        push_class_key(draft, shape, origin, &mut self.key);
         find_class(stream, &self.key, shape.is_shared, || event_class(draft, shape, origin, &self.key))
     }
 
