@@ -237,9 +237,9 @@ impl<'a> DataPoint<'a> {
     }
 
     /// Adds a number, unless it is 0, the default.
-    fn push_integer(&mut self, name: &'static str, number: i64) {
+    fn push_integer(&mut self, name: &'static str, number: i32) {
         if number != 0 {
-            self.push(name, AnyValue::Integer(number));
+            self.push(name, AnyValue::Integer(number.into()));
         }
     }
 
