@@ -26,6 +26,10 @@ ichnos_model::named_enum! {
 
 /// An event: its time, identifiers and fields.
 #[derive(Debug)]
+/// Maximum length of the texts that classes have, in bytes: the name of an element, the unit and the description of a
+/// metric, and the name of a scope. Each event is compared with the key of its class.
+pub(crate) const MOST_TEXT: usize = 1 << 10;
+
 pub(crate) struct EventDraft<'a> {
     pub(crate) kind: DraftKind,
     pub(crate) part: ElementPart,
