@@ -27,7 +27,8 @@ pub mod element_field {
     pub const TRACE_ID: &str = "trace_id";
     /// Identifier of the span, in links and exemplars.
     pub const SPAN_ID: &str = "span_id";
-    /// Attributes, in links and exemplars.
+    /// Attributes, in links and exemplars. In exemplars, they are an array of structures: a name and one of the members
+    /// `text`, `integer`, `double`, `boolean` and `bytes`.
     pub const ATTRIBUTES: &str = "attributes";
     /// Trace state.
     pub const TRACE_STATE: &str = "trace_state";
@@ -92,6 +93,18 @@ pub mod element_field {
     /// Exemplars of a data point: structures of the fields `time`, `value`, `trace_id`, `span_id` and `attributes`, each
     /// of which can be missing.
     pub const EXEMPLARS: &str = "exemplars";
+    /// Name of an attribute, in exemplars.
+    pub const NAME: &str = "name";
+    /// Text of an attribute, in exemplars.
+    pub const TEXT: &str = "text";
+    /// Integer of an attribute, in exemplars.
+    pub const INTEGER: &str = "integer";
+    /// Floating-point number of an attribute, in exemplars.
+    pub const DOUBLE: &str = "double";
+    /// Boolean of an attribute, in exemplars.
+    pub const BOOLEAN: &str = "boolean";
+    /// Bytes of an attribute, in exemplars.
+    pub const BYTES: &str = "bytes";
     /// Time, in exemplars.
     pub const TIME: &str = "time";
     /// Temporality of a metric.

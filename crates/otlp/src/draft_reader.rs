@@ -36,8 +36,7 @@ impl DraftReader {
         values: &mut EventValues,
     ) -> Option<Arc<DynamicClass>> {
         let renamed = rename_repeated(&mut draft.members);
-        let mut shapes: Vec<AnyShape> =
-            draft.members.iter().map(|member| AnyShape::new(&member.value)).collect();
+        let mut shapes = draft.shapes();
         let is_small =
             shapes.iter().map(AnyShape::size).sum::<usize>() <= MOST_SHAPES && draft.name.len() <= MOST_TEXT;
         let shape = DraftShape { shapes: &shapes, renamed: &renamed, is_shared: false };
@@ -47,7 +46,7 @@ impl DraftReader {
             Some(class) => (class, origin.scope),
             None => {
                 draft = Self::any(draft, &renamed, origin.scope);
-                shapes = draft.members.iter().map(|member| AnyShape::new(&member.value)).collect();
+                shapes = draft.shapes();
                 let origin = DraftOrigin { scope: &empty, ..origin };
                 let shape = DraftShape { shapes: &shapes, renamed: &[], is_shared: true };
                 (self.class(&draft, shape, origin, stream)?, &empty)

@@ -79,7 +79,7 @@ fn what_elements_lose_is_listed() {
     let mixed = r#"[{"intValue":"1"},{"stringValue":"a"}]"#;
     let mixed = format!(r#""attributes":[{{"key":"a","value":{{"arrayValue":{{"values":{mixed}}}}}}}]"#);
     for (fields, loss) in [
-        (mixed.as_str(), "1 list or array without a common type -> texts"),
+        (mixed.as_str(), "1 list or array without a common type, or of an exemplar -> texts"),
         (
             r#""events":[{"timeUnixNano":"999","name":"early"},{"timeUnixNano":"2001","name":"late"}]"#,
             "1 span event outside the time of its span -> log record",
@@ -261,6 +261,15 @@ fn round_trip(request: &str) -> Vec<String> {
 
 fn metrics(scope: &str, metrics: &str) -> String {
     format!(r#"{{"resourceMetrics":[{{"scopeMetrics":[{{"scope":{{{scope}}},"metrics":[{metrics}]}}]}}]}}"#)
+}
+
+#[test]
+fn exemplars_of_both_number_types_keep_their_values() {
+    let exemplars = r#"[{"asInt":"0"},{"asDouble":"Infinity"},{"asDouble":"NaN"},{"asDouble":1}]"#;
+    let point = format!(r#"{{"timeUnixNano":"1000","asInt":"1","exemplars":{exemplars}}}"#);
+    let found = round_trip(&metrics("", &format!(r#"{{"name":"a","gauge":{{"dataPoints":[{point}]}}}}"#)));
+    let wanted = exemplars.replace("\":1}", "\":1.0}");
+    assert!(found[0].contains(&wanted), "{found:?}");
 }
 
 /// Events that are too large for a class of their own have texts, but keep what messages have fields for.

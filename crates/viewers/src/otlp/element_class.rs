@@ -19,7 +19,7 @@ use ichnos_analysis::events::losses::record_loss;
 const NAME: &str = "name";
 
 /// Loss reasons.
-const MIXED: &str = "list or array without a common type -> texts";
+const MIXED: &str = "list or array without a common type, or of an exemplar -> texts";
 const ORIGINS: &str = "attributes of a resource or scope: too many, or long names -> texts";
 const UNREAD: &str =
     "metadata of a metric, its unit or description beyond 1,024 bytes, or entities of a resource";
