@@ -111,6 +111,14 @@ pub mod element_field {
     pub const TEMPORALITY: &str = "temporality";
     /// `true` for a monotonic metric.
     pub const MONOTONIC: &str = "monotonic";
+    /// Unit of a metric, in classes that events share beyond the limits.
+    pub const UNIT: &str = "unit";
+    /// Description of a metric, in classes that events share beyond the limits.
+    pub const DESCRIPTION: &str = "description";
+    /// Array with the names and texts of all fields, in classes that events share beyond the limits.
+    pub const FIELDS: &str = "fields";
+    /// Number of the first fields that are not attributes, in classes that events share beyond the limits.
+    pub const OWN_FIELDS: &str = "own_fields";
     /// Start of the time that a data point covers.
     pub const START_TIME: &str = "start_time";
     /// Name of the scope, in the specific context.
@@ -124,14 +132,6 @@ pub mod element_field {
     /// URL of the resource's schema, in the resource.
     pub const RESOURCE_SCHEMA: &str = "otel.resource.schema_url";
     /// Number of dropped attributes of the resource, in the resource.
-    /// Unit of a metric, in classes that events share beyond the limits.
-    pub const UNIT: &str = "unit";
-    /// Description of a metric, in classes that events share beyond the limits.
-    pub const DESCRIPTION: &str = "description";
-    /// Array with the names and texts of all fields, in classes that events share beyond the limits.
-    pub const FIELDS: &str = "fields";
-    /// Number of the first fields that are not attributes, in classes that events share beyond the limits.
-    pub const OWN_FIELDS: &str = "own_fields";
     pub const RESOURCE_DROPPED: &str = "otel.resource.dropped_attributes";
 
     /// All fields that OpenTelemetry defines for a scope.
@@ -162,6 +162,14 @@ crate::named_enum! {
         ExponentialHistogram = "exponential histogram",
         /// Data point of a summary.
         Summary = "summary",
+    }
+}
+
+impl ElementPart {
+    /// Returns `true` for a data point of a metric.
+    #[must_use]
+    pub fn is_point(self) -> bool {
+        matches!(self, Self::Gauge | Self::Sum | Self::Histogram | Self::ExponentialHistogram | Self::Summary)
     }
 }
 
