@@ -27,7 +27,8 @@ pub mod element_field {
     pub const TRACE_ID: &str = "trace_id";
     /// Identifier of the span, in links and exemplars.
     pub const SPAN_ID: &str = "span_id";
-    /// Attributes, in links and exemplars.
+    /// Attributes, in links and exemplars. In exemplars, they are an array of structures: a name and one of the members
+    /// `text`, `integer`, `double`, `boolean` and `bytes`.
     pub const ATTRIBUTES: &str = "attributes";
     /// Trace state.
     pub const TRACE_STATE: &str = "trace_state";
@@ -92,12 +93,32 @@ pub mod element_field {
     /// Exemplars of a data point: structures of the fields `time`, `value`, `trace_id`, `span_id` and `attributes`, each
     /// of which can be missing.
     pub const EXEMPLARS: &str = "exemplars";
+    /// Name of an attribute, in exemplars.
+    pub const NAME: &str = "name";
+    /// Text of an attribute, in exemplars.
+    pub const TEXT: &str = "text";
+    /// Integer of an attribute, in exemplars.
+    pub const INTEGER: &str = "integer";
+    /// Floating-point number of an attribute, in exemplars.
+    pub const DOUBLE: &str = "double";
+    /// Boolean of an attribute, in exemplars.
+    pub const BOOLEAN: &str = "boolean";
+    /// Bytes of an attribute, in exemplars.
+    pub const BYTES: &str = "bytes";
     /// Time, in exemplars.
     pub const TIME: &str = "time";
     /// Temporality of a metric.
     pub const TEMPORALITY: &str = "temporality";
     /// `true` for a monotonic metric.
     pub const MONOTONIC: &str = "monotonic";
+    /// Unit of a metric, in classes that events share beyond the limits.
+    pub const UNIT: &str = "unit";
+    /// Description of a metric, in classes that events share beyond the limits.
+    pub const DESCRIPTION: &str = "description";
+    /// Array with the names and texts of all fields, in classes that events share beyond the limits.
+    pub const FIELDS: &str = "fields";
+    /// Number of the first fields that are not attributes, in classes that events share beyond the limits.
+    pub const OWN_FIELDS: &str = "own_fields";
     /// Start of the time that a data point covers.
     pub const START_TIME: &str = "start_time";
     /// Name of the scope, in the specific context.
@@ -141,6 +162,14 @@ crate::named_enum! {
         ExponentialHistogram = "exponential histogram",
         /// Data point of a summary.
         Summary = "summary",
+    }
+}
+
+impl ElementPart {
+    /// Returns `true` for a data point of a metric.
+    #[must_use]
+    pub fn is_point(self) -> bool {
+        matches!(self, Self::Gauge | Self::Sum | Self::Histogram | Self::ExponentialHistogram | Self::Summary)
     }
 }
 

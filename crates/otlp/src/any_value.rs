@@ -108,10 +108,11 @@ impl AnyValue<'_> {
         }
     }
 
-    /// Returns the value as text: a text itself, or else JSON.
+    /// Returns the value as text: a text itself, `inf`, `-inf` or `NaN`, or else JSON.
     pub(crate) fn to_text(&self) -> Cow<'_, [u8]> {
         match self {
             Self::Text(text) => Cow::Borrowed(text),
+            Self::Double(value) if !value.is_finite() => Cow::Owned(value.to_string().into_bytes()),
             value => {
                 let mut text = Vec::new();
                 value.write_json(ValueWriter::new(&mut text));

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::any_value::{AnyValue, NamedValue, ValueDecoder};
-use crate::draft::{DraftIds, DraftKind, EventDraft, name_of};
+use crate::draft::{DraftIds, DraftKind, EventDraft, MOST_TEXT, name_of};
 use crate::exemplar::exemplar;
 use crate::fault::Decoded;
 use crate::input::{EncodedMessage, FieldInput, FieldName, lossy};
@@ -62,8 +62,8 @@ pub(crate) struct MetricHead {
     form: PointForm,
     temporality: u64,
     is_monotonic: bool,
-    /// `true` if it has metadata, which are not read.
-    has_metadata: bool,
+    /// `true` if it has metadata, or a unit or description beyond [`MOST_TEXT`], which are not read.
+    has_unread_fields: bool,
 }
 
 impl MetricHead {
@@ -78,10 +78,10 @@ impl MetricHead {
         message.fields(metric::FIELDS, |field, input| {
             match field {
                 metric::NAME => head.name = lossy(input.text()?).into_owned(),
-                metric::DESCRIPTION => head.description = lossy(input.text()?).into_owned(),
-                metric::UNIT => head.unit = lossy(input.text()?).into_owned(),
+                metric::DESCRIPTION => head.description = head.short_text(input)?,
+                metric::UNIT => head.unit = head.short_text(input)?,
                 metric::METADATA => {
-                    head.has_metadata = true;
+                    head.has_unread_fields = true;
                     input.skip()?;
                 }
                 field => {
@@ -100,6 +100,14 @@ impl MetricHead {
             Ok(())
         })?;
         Ok(head)
+    }
+
+    /// Decodes a text. Returns an empty text if it is too long for classes.
+    fn short_text(&mut self, input: FieldInput<'_, '_>) -> Decoded<String> {
+        let text = input.text()?;
+        let is_long = text.len() > MOST_TEXT;
+        self.has_unread_fields |= is_long;
+        Ok(if is_long { String::new() } else { lossy(text).into_owned() })
     }
 
     /// Passes the data points of a metric to `take`, with their ranges.
@@ -237,9 +245,9 @@ impl<'a> DataPoint<'a> {
     }
 
     /// Adds a number, unless it is 0, the default.
-    fn push_integer(&mut self, name: &'static str, number: i64) {
+    fn push_integer(&mut self, name: &'static str, number: i32) {
         if number != 0 {
-            self.push(name, AnyValue::Integer(number));
+            self.push(name, AnyValue::Integer(number.into()));
         }
     }
 
@@ -298,7 +306,7 @@ impl<'a> DataPoint<'a> {
             DraftIds::default(),
         );
         let (unit, description) = (&*head.unit, &*head.description);
-        let (part, has_unread_fields) = (head.form.part(), head.has_metadata);
+        let (part, has_unread_fields) = (head.form.part(), head.has_unread_fields);
         let mut draft = EventDraft { unit, description, part, has_unread_fields, ..draft };
         if !self.attributes.is_empty() {
             // Viewers show each series of the metric under this name.

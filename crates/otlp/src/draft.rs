@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 
-use ichnos_model::telemetry::ElementPart;
+use ichnos_model::telemetry::{ElementPart, element_field};
 
 use crate::any_value::{AnyValue, NamedValue};
+use crate::exemplar::exemplar_shape;
 use crate::input::lossy;
+use crate::shape::AnyShape;
 
 ichnos_model::named_enum! {
     /// Kind of an event in a request.
@@ -23,6 +25,10 @@ ichnos_model::named_enum! {
         Point = "metric",
     }
 }
+
+/// Maximum length of the texts that classes have, in bytes: the name of an element, the unit and the description of a
+/// metric, and the name of a scope. Each event is compared with the key of its class.
+pub(crate) const MOST_TEXT: usize = 1 << 10;
 
 /// An event: its time, identifiers and fields.
 #[derive(Debug)]
@@ -104,6 +110,17 @@ impl<'a> EventDraft<'a> {
         if time != 0 {
             self.push(name, AnyValue::Time(time));
         }
+    }
+
+    /// Returns the shapes of the members.
+    pub(crate) fn shapes(&self) -> Vec<AnyShape> {
+        let shape = |(index, member): (usize, &NamedValue<'_>)| match index < self.own
+            && member.name == element_field::EXEMPLARS
+        {
+            true => exemplar_shape(&member.value),
+            false => AnyShape::new(&member.value),
+        };
+        self.members.iter().enumerate().map(shape).collect()
     }
 
     /// Appends attributes.

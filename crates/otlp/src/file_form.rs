@@ -10,7 +10,7 @@ use crate::input::RequestEncoding;
 use crate::schema::request;
 use crate::signal_guess::is_element;
 use crate::wire::WireReader;
-use crate::wire_schema::is_scope;
+use crate::wire_schema::{is_resource, is_scope};
 
 /// Number of file bytes to recognize requests.
 const PROBED: usize = 64 << 10;
@@ -171,7 +171,7 @@ fn is_protobuf(mut bytes: &[u8]) -> bool {
         Some((2, ..)) => return is_without_resource(message, is_whole),
         _ => return false,
     };
-    if !is_resource(resource, is_resource_whole) {
+    if !begins_resource(resource, is_resource_whole) {
         return false;
     }
     let mut has_scope = false;
@@ -220,10 +220,14 @@ fn has_elements(mut scope: &[u8], is_whole: bool) -> Option<bool> {
     (scope.is_empty() || !is_whole).then_some(is_found)
 }
 
-/// Returns `true` for the beginning of a resource: attributes with names.
-fn is_resource(mut bytes: &[u8], is_whole: bool) -> bool {
+/// Returns `true` for the beginning of a resource: attributes with names, or other fields of a whole resource.
+fn begins_resource(mut bytes: &[u8], is_whole: bool) -> bool {
     if bytes.is_empty() {
         return is_whole;
+    }
+    // Field 2 with a number, or field 3 with an entity.
+    if matches!(bytes, [0x10 | 0x1a, ..]) {
+        return is_whole && is_resource(bytes);
     }
     match field_of_length(&mut bytes) {
         Some((1, mut attribute, _)) => match field_of_length(&mut attribute) {
@@ -256,6 +260,12 @@ mod tests {
         let bare = b"\x0a\x09\x12\x07\x12\x05\x2a\x03\x0a\x01a";
         assert_eq!(form(bare), Some(FileForm::Protobuf));
         assert_eq!(form(&[&[0, 0, 0, 11][..], bare].concat()), Some(FileForm::Lengths));
+        // A resource with only a number of dropped attributes, or only an entity of type `a`.
+        for resource in [&b"\x10\x05"[..], b"\x1a\x03\x12\x01a"] {
+            let length = resource.len() as u8;
+            let request = [&[0x0a, length + 4, 0x0a, length][..], resource, b"\x12\x00"].concat();
+            assert_eq!(form(&request), Some(FileForm::Protobuf), "{request:?}");
+        }
         // Empty records could be anything, and no element has a varint in field 1.
         for other in [&b"\x0a\x04\x12\x02\x12\x00"[..], b"\x0a\x06\x12\x04\x12\x02\x08\x01"] {
             assert_eq!(form(other), None, "{other:?}");

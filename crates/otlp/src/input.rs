@@ -244,10 +244,13 @@ impl<'a> FieldInput<'a, '_> {
         self.number("a number of 64 bits", u64::cast_signed, |text| text.parse().ok())
     }
 
-    /// Returns a signed number that protobuf has as `sint32`, with the sign in the lowest bit.
-    pub(crate) fn zigzag(self) -> Decoded<i64> {
+    /// Returns a signed number of 32 bits, which protobuf has as `sint32`, with the sign in the lowest bit.
+    pub(crate) fn zigzag(self) -> Decoded<i32> {
+        let at = self.offset();
+        let expected = "a signed number of 32 bits";
         let of_bits = |bits: u64| (bits >> 1).cast_signed() ^ -(bits & 1).cast_signed();
-        self.number("a signed number", of_bits, |text| text.parse().ok())
+        let number = self.number(expected, of_bits, |text| text.parse().ok())?;
+        number.try_into().map_err(|_| RequestFault::new(at, format!("expected {expected}, found {number}")))
     }
 
     /// Returns an enumeration value: a number. In JSON, it can also be a name that ends in one of `names`, which are

@@ -33,8 +33,9 @@
 //! original time.
 //!
 //! Beyond [`Limits::dynamic_event_record_classes`](ichnos_model::trace::Limits), and for events with very many
-//! attributes, the payload has `name`, `scope` and `fields`: arrays of names and texts. Beyond 4,096 resources, further
-//! ones share a data stream, and their attributes are an array of names and texts.
+//! attributes, the payload has `name`, `scope` and `fields`: arrays of names and texts. `own_fields` is the number of
+//! fields before the attributes. Data points also have `unit` and `description`. Beyond 4,096 resources, further ones
+//! share a data stream, and their attributes are an array of names and texts.
 #![forbid(unsafe_code)]
 
 mod any_value;

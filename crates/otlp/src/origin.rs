@@ -11,6 +11,7 @@ use ichnos_model::event::EventValues;
 use ichnos_model::meaning::{Meaning, Meanings};
 
 use crate::any_value::{AnyValue, NamedValue, ValueDecoder};
+use crate::draft::MOST_TEXT;
 use crate::fault::Decoded;
 use crate::input::EncodedMessage;
 use crate::schema::{resource, scope};
@@ -19,6 +20,9 @@ use ichnos_model::telemetry::element_field;
 
 /// Maximum number of shapes in the attributes of a resource or a scope. Beyond it, they are a list of names and texts.
 const MOST_SHAPES: usize = 256;
+
+/// Maximum length of the key of these shapes, in bytes, which has their names. Beyond it, the attributes are a list, too.
+const MOST_SHAPE_KEY: usize = 16 << 10;
 
 /// Name of the member with a list of names and texts.
 const LIST: &str = element_field::ATTRIBUTES;
@@ -34,22 +38,29 @@ pub(crate) struct OriginAttributes {
     pub(crate) renamed: Vec<(String, String)>,
     /// `true` if some are texts, because there are too many.
     pub(crate) is_changed: bool,
+    /// `true` if they are a list of names and texts.
+    is_list: bool,
+    /// Indexes of the fields that OpenTelemetry defines, and all names that it defines.
+    own: Range<usize>,
+    known: &'static [&'static str],
 }
 
 impl OriginAttributes {
     /// `own` are the indexes of fields that OpenTelemetry defines, which have some of the names in `known`.
-    fn new(mut values: Vec<NamedValue<'_>>, own: Range<usize>, known: &[&str]) -> Self {
+    fn new(mut values: Vec<NamedValue<'_>>, own: Range<usize>, known: &'static [&'static str]) -> Self {
         let shapes: Vec<AnyShape> = values.iter().map(|member| AnyShape::new(&member.value)).collect();
         let is_attribute = |index: usize| !own.contains(&index);
-        if shapes.iter().map(AnyShape::size).sum::<usize>() > MOST_SHAPES {
+        if shapes.iter().map(AnyShape::size).sum::<usize>() > MOST_SHAPES || names_are_long(&values, &shapes)
+        {
             // Texts stay the same, also with repeated names.
             let is_same = |(index, (shape, member)): (usize, (&AnyShape, &NamedValue<'_>))| {
                 let is_text = *shape == AnyShape::Text && !known.contains(&&*member.name);
                 is_text || !is_attribute(index)
             };
             let is_changed = !shapes.iter().zip(&values).enumerate().all(is_same);
-            let (values, shapes) = Self::any(&values);
-            return Self::with_shapes(values, shapes, Vec::new(), is_changed);
+            let names = values.iter().map(|member| &*member.name).collect();
+            let list = Self::list(name_text_pairs(&values, names, &own, known), is_changed);
+            return Self { own, known, ..list };
         }
         let mut renamed = rename_repeated(&mut values);
         let is_list = values.len() == 1;
@@ -63,7 +74,7 @@ impl OriginAttributes {
         let renamed = renamed.into_iter().filter_map(|(index, original)| Some((name(index)?, original)));
         let renamed = renamed.collect();
         let values = values.into_iter().map(NamedValue::into_owned).collect();
-        Self::with_shapes(values, shapes, renamed, false)
+        Self { own, known, ..Self::with_shapes(values, shapes, renamed, false) }
     }
 
     fn with_shapes(
@@ -77,29 +88,22 @@ impl OriginAttributes {
             // Classes tell it, so they differ. Keys of members begin with a length.
             shape_key.extend_from_slice(&u64::MAX.to_le_bytes());
         }
-        for (member, shape) in values.iter().zip(&shapes) {
-            push_key_text(&mut shape_key, member.name.as_bytes());
-            shape.push_key(&mut shape_key);
-        }
+        push_shape_key(&values, &shapes, &mut shape_key);
         if !renamed.is_empty() {
             shape_key.extend_from_slice(&(u64::MAX - 1).to_le_bytes());
         }
         for name in renamed.iter().flat_map(|(member, name)| [member, name]) {
             push_key_text(&mut shape_key, name.as_bytes());
         }
-        Self { values, shapes, shape_key, renamed, is_changed }
+        Self { values, shapes, shape_key, renamed, is_changed, ..Self::default() }
     }
 
-    /// Returns the attributes as a list of names and texts. All such lists have the same shape.
-    fn any(values: &[NamedValue<'_>]) -> (Vec<NamedValue<'static>>, Vec<AnyShape>) {
-        let list = AnyValue::Array(name_text_pairs(values)).into_owned();
-        (vec![NamedValue::new(LIST, list)], vec![Self::list_shape()])
-    }
-
-    /// Returns the shape of a list of names and texts.
-    fn list_shape() -> AnyShape {
+    /// Returns attributes as a list of names and texts. All such lists have the same shape.
+    fn list(pairs: Vec<AnyValue<'_>>, is_changed: bool) -> Self {
         let pair = ["name", "value"].map(|name| MemberShape::new(name, AnyShape::Text));
-        AnyShape::Array(Box::new(AnyShape::List(pair.into())))
+        let shape = AnyShape::Array(Box::new(AnyShape::List(pair.into())));
+        let list = NamedValue::new(LIST, AnyValue::Array(pairs).into_owned());
+        Self { is_list: true, ..Self::with_shapes(vec![list], vec![shape], Vec::new(), is_changed) }
     }
 
     /// Returns the key of the shape.
@@ -130,9 +134,18 @@ impl OriginAttributes {
         }
     }
 
-    /// Returns the attributes as structures of a name and a text.
+    /// Returns the attributes as structures of a name and a text, with their original names.
     pub(crate) fn name_text_pairs(&self) -> Vec<AnyValue<'_>> {
-        name_text_pairs(&self.values)
+        if let (true, Some(NamedValue { value: AnyValue::Array(pairs), .. })) =
+            (self.is_list, self.values.first())
+        {
+            return pairs.clone();
+        }
+        let original: HashMap<&str, &str> =
+            self.renamed.iter().map(|(member, name)| (member.as_str(), name.as_str())).collect();
+        let name = |member: &NamedValue<'_>| original.get(&*member.name).copied();
+        let names = self.values.iter().map(|member| name(member).unwrap_or(&member.name));
+        name_text_pairs(&self.values, names.collect(), &self.own, self.known)
     }
 
     /// Returns the index of an attribute with a shape.
@@ -159,15 +172,47 @@ impl OriginAttributes {
     }
 }
 
-/// Returns attributes as structures of a name and a text.
-pub(crate) fn name_text_pairs<'v>(values: &'v [NamedValue<'_>]) -> Vec<AnyValue<'v>> {
-    let pair = |member: &'v NamedValue<'_>| {
-        AnyValue::List(vec![
-            NamedValue::new("name", AnyValue::text(&member.name)),
-            NamedValue::new("value", AnyValue::Text(member.value.to_text())),
-        ])
+/// Returns `true` if the names of members are too long for the keys of classes.
+fn names_are_long(values: &[NamedValue<'_>], shapes: &[AnyShape]) -> bool {
+    let mut key = Vec::new();
+    push_shape_key(values, shapes, &mut key);
+    key.len() > MOST_SHAPE_KEY
+}
+
+/// Appends the key of the shapes of members.
+fn push_shape_key(values: &[NamedValue<'_>], shapes: &[AnyShape], key: &mut Vec<u8>) {
+    for (member, shape) in values.iter().zip(shapes) {
+        push_key_text(key, member.name.as_bytes());
+        shape.push_key(key);
+    }
+}
+
+/// Returns a structure of a name and a text.
+pub(crate) fn name_text_pair<'v>(name: &'v str, text: Cow<'v, [u8]>) -> AnyValue<'v> {
+    AnyValue::List(vec![
+        NamedValue::new("name", AnyValue::text(name)),
+        NamedValue::new("value", AnyValue::Text(text)),
+    ])
+}
+
+/// Returns fields and attributes as structures of a name and a text. Readers take the first structure with a name in
+/// `known` as the field. If only an attribute has this name, the field comes first, with an empty text.
+fn name_text_pairs<'v>(
+    values: &'v [NamedValue<'_>],
+    names: Vec<&'v str>,
+    own: &Range<usize>,
+    known: &'static [&'static str],
+) -> Vec<AnyValue<'v>> {
+    let is_only_attribute = |field: &str| {
+        let mut found = names.iter().enumerate().filter(|(_, name)| **name == field).peekable();
+        found.peek().is_some() && found.all(|(index, _)| !own.contains(&index))
     };
-    values.iter().map(pair).collect()
+    let missing = known.iter().filter(|field| is_only_attribute(field));
+    let mut pairs: Vec<AnyValue<'v>> =
+        missing.map(|field| name_text_pair(field, Cow::Borrowed(b""))).collect();
+    let members = names.iter().zip(values);
+    pairs.extend(members.map(|(name, member)| name_text_pair(name, member.value.to_text())));
+    pairs
 }
 
 /// Message with a resource or a scope.
@@ -228,23 +273,22 @@ impl Resource {
                 Ok(())
             })?;
         }
-        let known = element_field::OF_RESOURCE;
+        let known = &element_field::OF_RESOURCE;
         let mut facts = Vec::new();
-        push_facts(known, schema_url, dropped, &mut facts);
+        push_facts(*known, schema_url, dropped, &mut facts);
         let count = facts.len();
         // Later members with equal names are renamed.
         let is_repeated = facts.iter().any(|fact| found.iter().any(|attribute| attribute.name == fact.name));
         let at = if is_repeated { 0 } else { found.len() };
         found.splice(at..at, facts);
-        let attributes = OriginAttributes::new(found, at..at + count, &known);
+        let attributes = OriginAttributes::new(found, at..at + count, known);
         Ok(Self { attributes, has_entities, is_shared: false })
     }
 
     /// Returns the resource with its attributes as a list of names and texts, for a data stream of many resources.
     pub(crate) fn to_shared(&self) -> Self {
-        let (values, shapes) = OriginAttributes::any(&self.attributes.values);
         // Classes of the data stream serve all its resources, so they cannot tell which of them had only texts.
-        let attributes = OriginAttributes::with_shapes(values, shapes, Vec::new(), true);
+        let attributes = OriginAttributes::list(self.attributes.name_text_pairs(), true);
         Self { attributes, has_entities: self.has_entities, is_shared: true }
     }
 
@@ -291,7 +335,7 @@ impl Resource {
 /// An instrumentation scope: the library that recorded events.
 #[derive(Debug, Default)]
 pub(crate) struct InstrumentationScope {
-    /// Name, or empty.
+    /// Name, for categories. Empty if it is missing or longer than [`MOST_TEXT`].
     pub(crate) name: String,
     /// Name, version and attributes.
     pub(crate) attributes: OriginAttributes,
@@ -316,7 +360,9 @@ impl InstrumentationScope {
             })?;
         }
         let mut all = Vec::new();
-        let text = String::from_utf8_lossy(&name).into_owned();
+        // Classes have the name, so it is limited.
+        let short = if name.len() > MOST_TEXT { &[][..] } else { &*name };
+        let text = String::from_utf8_lossy(short).into_owned();
         for (member, value) in [(element_field::SCOPE_NAME, name), (element_field::SCOPE_VERSION, version)] {
             if !value.is_empty() {
                 all.push(NamedValue::new(member, AnyValue::Text(value)));
@@ -336,5 +382,49 @@ impl InstrumentationScope {
     /// Returns a key that is unique to the scope.
     pub(crate) fn key(&self) -> Vec<u8> {
         self.attributes.key()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::RequestEncoding;
+
+    fn pairs(resource: &Resource) -> Vec<(String, String)> {
+        let text = |member: &NamedValue<'_>| String::from_utf8(member.value.to_text().into_owned()).unwrap();
+        let pair = |pair: AnyValue<'_>| match pair {
+            AnyValue::List(members) => (text(&members[0]), text(&members[1])),
+            _ => panic!(),
+        };
+        resource.attributes.name_text_pairs().into_iter().map(pair).collect()
+    }
+
+    /// Readers take the first pair with the name of a field as the field.
+    #[test]
+    fn lists_of_texts_keep_names() {
+        let attribute = |name: &str| format!(r#"{{"key":"{name}","value":{{"stringValue":"user"}}}}"#);
+        let attributes =
+            |names: &[&str]| names.iter().map(|name| attribute(name)).collect::<Vec<_>>().join(",");
+        let long = "a".repeat(MOST_SHAPE_KEY);
+        let schema = element_field::RESOURCE_SCHEMA;
+        for (names, schema_url, first) in [
+            (&["a", "a", schema][..], "", Some("")),
+            (&["a", "a", schema], "url", Some("url")),
+            (&["a", "a"], "url", None),
+            (&["a", long.as_str(), schema], "", Some("")),
+        ] {
+            let json = format!(r#"{{"attributes":[{}]}}"#, attributes(names));
+            let message = EncodedMessage::whole(json.as_bytes(), RequestEncoding::Json);
+            let origin = OriginMessage { message: Some(&message), schema_url: schema_url.as_bytes() };
+            let Ok(resource) = Resource::decode(origin) else { panic!() };
+            let shared = resource.to_shared();
+            // A list does not become a list in a list.
+            assert_eq!(pairs(&shared.to_shared()), pairs(&shared));
+            let found = pairs(&shared);
+            let field = found.iter().find(|(name, _)| name == schema).map(|(_, text)| text.as_str());
+            assert_eq!(field, first.or(Some(schema_url)), "{found:?}");
+            let users = found.iter().filter(|(_, text)| text == "user").map(|(name, _)| name.as_str());
+            assert_eq!(users.collect::<Vec<_>>(), names);
+        }
     }
 }

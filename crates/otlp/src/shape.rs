@@ -50,6 +50,11 @@ impl MemberShape {
     pub(crate) fn new(name: &str, shape: AnyShape) -> Self {
         Self { name: name.to_owned(), shape, is_optional: false }
     }
+
+    /// Creates the shape of a member that lists can lack.
+    pub(crate) fn optional(name: &str, shape: AnyShape) -> Self {
+        Self { is_optional: true, ..Self::new(name, shape) }
+    }
 }
 
 impl AnyShape {
@@ -80,7 +85,7 @@ impl AnyShape {
     }
 
     /// Returns the shape of values that have one of two shapes.
-    fn joined(self, other: Self) -> Self {
+    pub(crate) fn joined(self, other: Self) -> Self {
         match (self, other) {
             (one, other) if one == other => one,
             (Self::Missing, shape) | (shape, Self::Missing) => shape,
@@ -253,13 +258,15 @@ impl AnyShape {
 fn push_members(shapes: &[MemberShape], members: &[NamedValue<'_>], values: &mut EventValues) {
     let is_in_order = shapes.len() == members.len()
         && shapes.iter().zip(members).all(|(shape, member)| shape.name == member.name);
-    let by_name: HashMap<&str, &AnyValue<'_>> = match is_in_order {
+    let is_few = members.len() <= FEW;
+    let by_name: HashMap<&str, &AnyValue<'_>> = match is_in_order || is_few {
         true => HashMap::new(),
         false => members.iter().map(|member| (&*member.name, &member.value)).collect(),
     };
     for (index, MemberShape { name, shape, is_optional }) in shapes.iter().enumerate() {
         let value = match is_in_order {
             true => members.get(index).map(|member| &member.value),
+            false if is_few => members.iter().find(|member| member.name == *name).map(|member| &member.value),
             false => by_name.get(&**name).copied(),
         };
         if *is_optional {

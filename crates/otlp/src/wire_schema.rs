@@ -130,6 +130,8 @@ static METRIC: &WireSchema = &[
     (12, Message(&PAIR)),
 ];
 static SCOPE: &WireSchema = &[(1, Text), (2, Text), (3, Message(&PAIR)), (4, Varint)];
+static ENTITY: &WireSchema = &[(1, Text), (2, Text), (3, Text), (4, Text)];
+static RESOURCE: &WireSchema = &[(1, Message(&PAIR)), (2, Varint), (3, Message(ENTITY))];
 
 /// Maximum nesting depth of messages that are checked.
 const MOST_DEPTH: u32 = 32;
@@ -194,4 +196,9 @@ fn is_message(bytes: &[u8], schema: &WireSchema, depth: u32) -> bool {
 /// Returns `true` if bytes are an instrumentation scope.
 pub(crate) fn is_scope(bytes: &[u8]) -> bool {
     is_message(bytes, SCOPE, MOST_DEPTH)
+}
+
+/// Returns `true` if bytes are a resource.
+pub(crate) fn is_resource(bytes: &[u8]) -> bool {
+    is_message(bytes, RESOURCE, MOST_DEPTH)
 }

@@ -4,6 +4,7 @@ use ichnos_model::class::{FieldKind, Uuid};
 use ichnos_model::field::{Field, FieldValue, StringEncoding, Text};
 use ichnos_model::meaning::{CauseKind, Chain, FindMentions, Identifier, Meaning, Mention};
 use ichnos_model::plan::Plan;
+use ichnos_model::telemetry::element_field;
 use ichnos_model::{Event, Scope, Visitor};
 
 use ichnos_export::number;
@@ -75,6 +76,7 @@ impl TaskFields {
                         *place = Use::Search;
                     }
                 }
+                hide_exemplars(event, scope, plan, &mut uses);
             }
             let members = meanings.iter().filter(|(member, _)| member.scope == scope);
             for (member, meaning) in members {
@@ -116,6 +118,24 @@ impl TaskFields {
             && content.mentions.is_empty()
         {
             content.mentions.push(Mention { task, operation: None, chain: Chain::UNKNOWN, is_certain: true });
+        }
+    }
+}
+
+/// Leaves out exemplars, which name operations of measurements. The data point does not belong to them.
+fn hide_exemplars(event: &Event<'_>, scope: Scope, plan: &Plan, uses: &mut [Use]) {
+    let Some(role) = event.class.element.as_deref().filter(|_| scope == Scope::Payload) else { return };
+    // Beyond the limits of classes, all fields are in one array.
+    let hidden = match role.is_shared {
+        true => element_field::FIELDS,
+        false => element_field::EXEMPLARS,
+    };
+    if !role.part.is_point() || !role.own.iter().any(|own| own == hidden) {
+        return;
+    }
+    for member in (0..).map_while(|index| plan.member(index)) {
+        if plan.get(member).is_some_and(|node| node.name.as_deref() == Some(hidden)) {
+            uses.get_mut(plan.within(member)).unwrap_or_default().fill(Use::Nothing);
         }
     }
 }

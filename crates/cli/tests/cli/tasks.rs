@@ -270,3 +270,21 @@ fn chains() {
     let again = ichnos_in(&directory, ["task", "show", "latest", "--json", "a.jsonl"]).json();
     assert_eq!(again["graph"], json["graph"]);
 }
+
+/// Exemplars name the operations that they measured, but their data point does not belong to these.
+#[test]
+fn exemplars_do_not_join_tasks() {
+    let page = fs::read_to_string(root().join("docs/otlp.md")).unwrap();
+    let blocks = page.split("$ ichnos task ").skip(1).map(|block| block.split("\n$ ").next().unwrap());
+    let mut checked = 0;
+    for block in blocks {
+        let (command, output) = block.split_once('\n').unwrap();
+        let run = ichnos_in(root(), ["task"].into_iter().chain(command.split(' ')).chain(["--gmt"]));
+        let printed = run.out + &run.err;
+        for line in output.lines() {
+            assert!(printed.lines().any(|found| found == line), "`{line}` is not in:\n{printed}");
+            checked += 1;
+        }
+    }
+    assert_eq!(checked, 15);
+}

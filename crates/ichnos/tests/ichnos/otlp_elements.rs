@@ -79,7 +79,7 @@ fn what_elements_lose_is_listed() {
     let mixed = r#"[{"intValue":"1"},{"stringValue":"a"}]"#;
     let mixed = format!(r#""attributes":[{{"key":"a","value":{{"arrayValue":{{"values":{mixed}}}}}}}]"#);
     for (fields, loss) in [
-        (mixed.as_str(), "1 list or array without a common type -> texts"),
+        (mixed.as_str(), "1 list or array without a common type, or of an exemplar -> texts"),
         (
             r#""events":[{"timeUnixNano":"999","name":"early"},{"timeUnixNano":"2001","name":"late"}]"#,
             "1 span event outside the time of its span -> log record",
@@ -94,6 +94,9 @@ fn what_elements_lose_is_listed() {
     assert!(found.iter().any(|found| found.contains("without a common type")), "{found:?}");
 }
 
+const UNREAD: &str =
+    "metadata of a metric, its unit or description beyond 1,024 bytes, or entities of a resource";
+
 #[test]
 fn unread_fields_are_listed() {
     let request = |resource: &str, metric: &str| {
@@ -104,8 +107,9 @@ fn unread_fields_are_listed() {
     assert_eq!(losses(&request("", "")), [""; 0]);
     let metadata = r#""metadata":[{"key":"a","value":{"stringValue":"b"}}],"#;
     let entities = r#""entityRefs":[{"type":"host","idKeys":["host.id"]}]"#;
-    for (resource, metric) in [("", metadata), (entities, "")] {
-        assert_eq!(losses(&request(resource, metric)), ["1 metadata of a metric, or entities of a resource"]);
+    let description = format!(r#""description":"{}","#, "a".repeat(1_025));
+    for (resource, metric) in [("", metadata), (entities, ""), ("", description.as_str())] {
+        assert_eq!(losses(&request(resource, metric)), [format!("1 {UNREAD}")]);
     }
 }
 
@@ -241,5 +245,70 @@ fn other_formats_keep_elements() {
             assert_eq!(found, wanted, "{format}");
         }
         assert_eq!(found.len(), wanted.len(), "{format}");
+    }
+}
+
+/// Converts a request to OTLP.
+fn round_trip(request: &str) -> Vec<String> {
+    let directory = tempfile::tempdir().unwrap();
+    let (input, output) = (directory.path().join("in.otlp.jsonl"), directory.path().join("out.jsonl"));
+    std::fs::write(&input, request).unwrap();
+    convert(&open(&input), "otlp", None, &output);
+    let mut elements = crate::otlp::all_elements(&std::fs::read_to_string(output).unwrap());
+    elements.sort();
+    elements
+}
+
+fn metrics(scope: &str, metrics: &str) -> String {
+    format!(r#"{{"resourceMetrics":[{{"scopeMetrics":[{{"scope":{{{scope}}},"metrics":[{metrics}]}}]}}]}}"#)
+}
+
+#[test]
+fn exemplars_of_both_number_types_keep_their_values() {
+    let exemplars = r#"[{"asInt":"0"},{"asDouble":"Infinity"},{"asDouble":"NaN"},{"asDouble":1}]"#;
+    let point = format!(r#"{{"timeUnixNano":"1000","asInt":"1","exemplars":{exemplars}}}"#);
+    let found = round_trip(&metrics("", &format!(r#"{{"name":"a","gauge":{{"dataPoints":[{point}]}}}}"#)));
+    let wanted = exemplars.replace("\":1}", "\":1.0}");
+    assert!(found[0].contains(&wanted), "{found:?}");
+}
+
+/// Events that are too large for a class of their own have texts, but keep what messages have fields for.
+#[test]
+fn shared_classes_keep_fields() {
+    let attribute = |name: &str| format!(r#"{{"key":"{name}","value":{{"stringValue":"user"}}}}"#);
+    let many: Vec<String> = (0..1_100).map(|number| attribute(&format!("k{number}"))).collect();
+    let point = |fields: &str, first: &[&str]| {
+        let first: Vec<String> = first.iter().map(|name| attribute(name)).collect();
+        let attributes = [first, many.clone()].concat().join(",");
+        format!(r#"{{"dataPoints":[{{"timeUnixNano":"1000",{fields},"attributes":[{attributes}]}}]"#)
+    };
+    let head = r#""name":"a","description":"text","unit":"s""#;
+    let scope = format!(r#""name":"lib","attributes":[{}]"#, attribute("otel.scope.version"));
+    let buckets = r#""count":"1","sum":"Infinity","bucketCounts":["1"],"explicitBounds":[],"min":1.0"#;
+    for (kind, point, fields) in [
+        (
+            "gauge",
+            point(r#""asDouble":"Infinity""#, &["scale", "value"]) + "}",
+            &[r#""asDouble":"Infinity""#][..],
+        ),
+        (
+            "histogram",
+            point(buckets, &["temporality"]) + r#","aggregationTemporality":2}"#,
+            &[r#""sum":"Infinity""#, r#""min":1.0"#, r#""aggregationTemporality":2"#],
+        ),
+    ] {
+        let found = round_trip(&metrics(&scope, &format!(r#"{{{head},"{kind}":{point}}}"#)));
+        let found = &found[0];
+        for field in
+            fields.iter().copied().chain([r#""unit":"s""#, r#""description":"text""#, r#""name":"lib""#])
+        {
+            assert!(found.contains(field), "{field}: {}", &found[..400]);
+        }
+        assert!(!found.contains(r#""version""#), "{}", &found[..400]);
+        let names: &[&str] =
+            if kind == "gauge" { &["scale", "value", "k1099"] } else { &["temporality", "k1099"] };
+        for name in names.iter().chain(&["otel.scope.version"]) {
+            assert_eq!(found.matches(&attribute(name)).count(), 1, "{name}: {}", &found[..400]);
+        }
     }
 }

@@ -231,3 +231,30 @@ fn original_names_and_base64_are_accepted() {
     let lines = without_deltas(&print(&[("a.json", request.as_bytes())]));
     assert!(lines[0].contains(TRACE) && lines[0].contains("kind = \"server\""), "{lines:?}");
 }
+
+/// Exponential histograms have a scale and offsets of 32 bits.
+#[test]
+fn numbers_beyond_32_bits_are_reported() {
+    let request = |scale: i64, offset: i64| {
+        let point = json!({"timeUnixNano": "1", "scale": scale, "positive": {"offset": offset}});
+        let metric = json!({"name": "a", "exponentialHistogram": {"dataPoints": [point]}});
+        json!({"resourceMetrics": [{"resource": {}, "scopeMetrics": [{"metrics": [metric]}]}]})
+    };
+    let limits = [i64::from(i32::MIN), i64::from(i32::MAX)];
+    for (scale, offset, wrong) in [
+        (limits[0], limits[1], None),
+        (limits[1], limits[0], None),
+        (limits[1] + 1, 0, Some("2147483648")),
+        (0, limits[0] - 1, Some("-2147483649")),
+    ] {
+        let request = request(scale, offset);
+        let files = [("a.json", request.to_string().into_bytes()), ("a.pb", to_protobuf(&request))];
+        for (name, bytes) in files {
+            let opened = open(&[(name, &bytes)]);
+            let damage: Vec<String> = opened.traces[0].damage().iter().map(ToString::to_string).collect();
+            let wanted = wrong.map(|found| format!("expected a signed number of 32 bits, found {found}"));
+            assert_eq!(damage.len(), wanted.iter().count(), "{damage:?}");
+            assert!(damage.iter().zip(&wanted).all(|(found, wanted)| found.contains(wanted)), "{damage:?}");
+        }
+    }
+}

@@ -5,6 +5,7 @@ use std::net::Shutdown;
 use std::time::{Duration, Instant};
 
 use crate::http::{JSON, PROTOBUF, connect, drain, gzip, options, post, read_answer, receiver};
+use crate::support::print;
 
 /// A field with a length, in protobuf.
 fn wrap(number: u8, inner: &[u8]) -> Vec<u8> {
@@ -173,4 +174,21 @@ fn many_resources_share_a_data_stream() {
     let text = drain(&mut receiver);
     assert_eq!(text.lines().count(), 2000);
     assert!(text.contains("e1999: ") && text.contains("a1999 = 2"), "{text}");
+}
+
+/// Texts of a metric are not compared for each of its points.
+#[test]
+fn long_texts_of_metrics_take_no_time() {
+    let (long, points) = ("a".repeat(1 << 20), r#"{"asInt":1},"#.repeat(10_000));
+    let metric = |texts: &str| {
+        let points = points.trim_end_matches(',');
+        let metric = format!(r#"{{"name":"m",{texts},"gauge":{{"dataPoints":[{points}]}}}}"#);
+        format!(r#"{{"resourceMetrics":[{{"resource":{{}},"scopeMetrics":[{{"metrics":[{metric}]}}]}}]}}"#)
+    };
+    let begin = Instant::now();
+    for name in ["unit", "description"] {
+        let text = print(&[("a.json", metric(&format!(r#""{name}":"{long}""#)).as_bytes())]);
+        assert_eq!(text.lines().count(), 10_000);
+    }
+    assert!(begin.elapsed() < Duration::from_secs(8), "{:?}", begin.elapsed());
 }

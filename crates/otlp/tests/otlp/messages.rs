@@ -17,7 +17,7 @@ const EXPECTED: &[&str] = &[
     r#"[2.000000200] query:end: { trace_id = "000102030405060708090a0b0c0d0e0f", span_id = "0102030405060708" }, { span = 0x102030405060708, status = "error", status_message = "no" }"#,
     r#"[2.000000300] hits: { }, { metric = "hits", series = "k=v", value = 12, temporality = "cumulative", monotonic = true, start_time = 1970-01-01T00:00:00.000000001Z, k = "v" }"#,
     r#"[2.000000400] times: { }, { count = 3, sum = 0.5, bucket_counts = [ [0] = 1, [1] = 2 ], explicit_bounds = [ [0] = 0.125 ], temporality = "delta" }"#,
-    r#"[2.000000410] sizes: { }, { count = 4, sum = 8, scale = 1, positive_offset = -2, positive_counts = [ [0] = 3, [1] = 300 ], zero_threshold = 0.25, exemplars = [ [0] = { time = 1970-01-01T00:00:00.000000007Z, value = 0.5, span_id = "0102030405060708", attributes = { n = 1 } } ] }"#,
+    r#"[2.000000410] sizes: { }, { count = 4, sum = 8, scale = 1, positive_offset = -2, positive_counts = [ [0] = 3, [1] = 300 ], zero_threshold = 0.25, exemplars = [ [0] = { time = 1970-01-01T00:00:00.000000007Z, value = 0.5, span_id = "0102030405060708", attributes = [ [0] = { name = "n", integer = 1 } ] } ] }"#,
     r#"[2.000000420] old: { }, { count = 5, sum = 9, quantiles = [ [0] = { quantile = 0.5, value = 1 } ] }"#,
     r#"[2.000000500] half: { trace_id = "000102030405060708090a0b0c0d0e0f", span_id = "0001020304050607" }, { n = 1 }"#,
     r#"[2.000000900] GET /:end: { trace_id = "000102030405060708090a0b0c0d0e0f", span_id = "0001020304050607" }, { span = 0x1020304050607, status = "ok" }"#,

@@ -19,9 +19,10 @@ use ichnos_analysis::events::losses::record_loss;
 const NAME: &str = "name";
 
 /// Loss reasons.
-const MIXED: &str = "list or array without a common type -> texts";
-const ORIGINS: &str = "attributes of a resource or scope: too many -> texts";
-const UNREAD: &str = "metadata of a metric, or entities of a resource";
+const MIXED: &str = "list or array without a common type, or of an exemplar -> texts";
+const ORIGINS: &str = "attributes of a resource or scope: too many, or long names -> texts";
+const UNREAD: &str =
+    "metadata of a metric, its unit or description beyond 1,024 bytes, or entities of a resource";
 const SHARED: &str = "event beyond the limit of classes: fields -> attributes with texts";
 
 /// Own fields that are no single values.
@@ -106,7 +107,7 @@ impl ElementClass {
             })
         };
         let lists = LISTS.into_iter().filter_map(|field| Some((field, only(field)?))).collect();
-        let shared = only("scope").zip(only("fields")).map(<[ScopeNames; 2]>::from);
+        let shared = only("scope").zip(only(element_field::FIELDS)).map(<[ScopeNames; 2]>::from);
         let id = |meaning| FieldRef::for_meaning(event, meaning);
         Some(Self {
             ids: [id(Meaning::TaskId), id(Meaning::OperationId), id(Meaning::Cause(CauseKind::Parent))],
@@ -136,14 +137,9 @@ impl ElementClass {
         if let Some([scope, fields]) = &self.shared {
             shared.scope = read_pairs(event, scope, names, text);
             shared.attributes = read_pairs(event, fields, names, text);
-            let known = own_names(self.role.part);
-            let is_own = |pairs: &[TextPair], at: usize| {
-                let is_new = |name: &str| pairs.iter().take(at).all(|(earlier, _)| earlier != name);
-                pairs.get(at).is_some_and(|(name, _)| known.contains(&&**name) && is_new(name))
-            };
-            let count = (0..).take_while(|at| is_own(&shared.attributes, *at)).count();
-            let rest = shared.attributes.split_off(count);
-            shared.own = std::mem::replace(&mut shared.attributes, rest);
+            let count = self.own.get(element_field::OWN_FIELDS);
+            let count = count.map(|_| self.own.number(event, element_field::OWN_FIELDS));
+            shared.separate(self.role.part, count.map(|count| usize::try_from(count).unwrap_or(usize::MAX)));
         }
         ElementEvent { element: self, event, shared }
     }
@@ -158,6 +154,24 @@ pub(super) struct SharedFields {
     own: Vec<TextPair>,
     pub(super) attributes: Vec<TextPair>,
     pub(super) scope: Vec<TextPair>,
+}
+
+impl SharedFields {
+    /// Separates attributes from the first `count` fields. Lists become attributes, too. Earlier versions did not count
+    /// the fields.
+    fn separate(&mut self, part: ElementPart, count: Option<usize>) {
+        let known = own_names(part);
+        let is_own = |pairs: &[TextPair], at: usize| {
+            let is_new = |name: &str| pairs.iter().take(at).all(|(earlier, _)| earlier != name);
+            pairs.get(at).is_some_and(|(name, _)| known.contains(&&**name) && is_new(name))
+        };
+        let pairs = std::mem::take(&mut self.attributes);
+        let count = count.unwrap_or_else(|| (0..).take_while(|at| is_own(&pairs, *at)).count());
+        for (index, pair) in pairs.into_iter().enumerate() {
+            let is_own = index < count && known.contains(&&*pair.0);
+            if is_own { self.own.push(pair) } else { self.attributes.push(pair) }
+        }
+    }
 }
 
 /// Event that is a part of an element.
@@ -206,6 +220,19 @@ impl<'e> ElementEvent<'_, 'e> {
             Some(_) => self.element.own.text(self.event, NAME),
             None => Cow::Borrowed(&self.element.role.name),
         }
+    }
+
+    /// Returns the description of the metric.
+    pub(super) fn description(&self) -> Cow<'_, str> {
+        match self.element.shared {
+            Some(_) => self.element.own.text(self.event, element_field::DESCRIPTION),
+            None => Cow::Borrowed(&self.element.role.description),
+        }
+    }
+
+    /// Returns the unit of the metric, if events of several metrics share the class.
+    pub(super) fn shared_unit(&self) -> Option<Cow<'_, str>> {
+        self.element.shared.as_ref().map(|_| self.element.own.text(self.event, element_field::UNIT))
     }
 
     /// Returns the name of the scope, or an empty text.

@@ -391,8 +391,8 @@ impl Telemetry {
             ElementPart::Summary => MetricData::Summary,
             _ => MetricData::Gauge,
         };
-        let unit = context.class.class.unit(context.event).unwrap_or_default().into_owned();
-        let description = read.element.role.description.clone();
+        let unit = read.shared_unit().or_else(|| context.class.class.unit(context.event));
+        let (unit, description) = (unit.unwrap_or_default().into_owned(), read.description().into_owned());
         let head = MetricHead { name: read.name().into_owned(), description, unit, data };
         let group = GroupKey { metric: head.key(), ..group };
         let Self { batches, encoder, .. } = self;

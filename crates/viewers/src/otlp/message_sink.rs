@@ -2,10 +2,10 @@
 
 use ichnos_model::telemetry::element_field;
 
-use super::attributes::AttributeWriter;
+use super::attributes::{AttributeWriter, push_attribute};
 use super::encoding::{OtlpEncoding, OtlpField};
 use super::ids::{SpanId, TraceId, from_hex};
-use super::schema::{exemplar, histogram, metric, span, summary};
+use super::schema::{exemplar, histogram, metric, span, summary, value};
 use crate::arguments::{ArgumentNames, ArgumentSink};
 
 /// Form of a message field.
@@ -32,6 +32,8 @@ pub(super) struct RepeatedMessage {
     pub(super) field: OtlpField,
     /// Field with the attributes. `None` if it has none.
     attributes: Option<OtlpField>,
+    /// `true` if the attributes are an array of structures: a name, and a member with the value.
+    has_pairs: bool,
     /// Names of structure members, and their fields. A number can be in one of two fields.
     fields: &'static [(&'static str, MessageForm, OtlpField)],
 }
@@ -39,6 +41,7 @@ pub(super) struct RepeatedMessage {
 pub(super) static LINKS: RepeatedMessage = RepeatedMessage {
     field: span::LINKS,
     attributes: Some(span::LINK_ATTRIBUTES),
+    has_pairs: false,
     fields: &[
         (element_field::TRACE_ID, MessageForm::TraceId, span::TRACE_ID),
         (element_field::SPAN_ID, MessageForm::SpanId, span::SPAN_ID),
@@ -59,6 +62,7 @@ const fn exemplars(field: OtlpField) -> RepeatedMessage {
     RepeatedMessage {
         field,
         attributes: Some(exemplar::ATTRIBUTES),
+        has_pairs: true,
         fields: &[
             (element_field::TIME, MessageForm::Time, exemplar::TIME),
             (element_field::VALUE, MessageForm::Integer, exemplar::INTEGER),
@@ -72,6 +76,7 @@ const fn exemplars(field: OtlpField) -> RepeatedMessage {
 pub(super) static QUANTILES: RepeatedMessage = RepeatedMessage {
     field: summary::QUANTILES,
     attributes: None,
+    has_pairs: false,
     fields: &[
         (element_field::QUANTILE, MessageForm::Double, summary::QUANTILE),
         (element_field::VALUE, MessageForm::Double, summary::VALUE),
@@ -107,12 +112,16 @@ pub(super) struct MessageSink<'w> {
     depth: u32,
     /// Position of the message.
     begin: usize,
+    /// Name of an attribute whose value follows.
+    key: Option<String>,
     is_too_large: bool,
 }
 
-/// Depths of the array and of a message.
+/// Depths of the array, of a message, of an array with its attributes, and of a structure in it.
 const ARRAY: u32 = 1;
 const MESSAGE: u32 = 2;
+const PAIRS: u32 = 3;
+const PAIR: u32 = 4;
 
 impl<'w> MessageSink<'w> {
     /// Creates a writer. `attributes` writes the attributes of the message.
@@ -122,7 +131,7 @@ impl<'w> MessageSink<'w> {
         encoding: OtlpEncoding,
         names: &'w ArgumentNames,
     ) -> Self {
-        Self { message, attributes, encoding, names, depth: 0, begin: 0, is_too_large: false }
+        Self { message, attributes, encoding, names, depth: 0, begin: 0, key: None, is_too_large: false }
     }
 
     /// Ends the messages. Returns `false` if they are too large.
@@ -135,7 +144,21 @@ impl<'w> MessageSink<'w> {
 
     /// Returns the writer of what is in an attribute. `None` outside of attributes.
     fn attribute(&mut self) -> Option<&mut AttributeWriter<'w>> {
-        (self.depth > MESSAGE && self.message.attributes.is_some()).then_some(&mut self.attributes)
+        let RepeatedMessage { attributes, has_pairs, .. } = self.message;
+        (self.depth > MESSAGE && attributes.is_some() && !has_pairs).then_some(&mut self.attributes)
+    }
+
+    /// Returns `true` within a structure of an attribute's name and value.
+    fn is_pair(&self) -> bool {
+        self.message.has_pairs && self.depth == PAIR
+    }
+
+    /// Appends the attribute whose name was last.
+    fn push_pair(&mut self, push: impl FnOnce(OtlpEncoding, &mut Vec<u8>)) {
+        if let Some((key, field)) = self.key.take().zip(self.message.attributes) {
+            let encoding = self.encoding;
+            push_attribute(encoding, self.attributes.out, field, &key, |out| push(encoding, out));
+        }
     }
 
     fn number(&mut self, name: u32, value: u64) {
@@ -169,6 +192,9 @@ impl ArgumentSink for MessageSink<'_> {
     const HAS_BYTES: bool = true;
 
     fn unsigned(&mut self, name: u32, value: u64) {
+        if let (true, Ok(value)) = (self.is_pair(), i64::try_from(value)) {
+            return self.signed(name, value);
+        }
         match self.attribute() {
             Some(attributes) => attributes.unsigned(name, value),
             None => self.number(name, value),
@@ -176,6 +202,9 @@ impl ArgumentSink for MessageSink<'_> {
     }
 
     fn signed(&mut self, name: u32, value: i64) {
+        if self.is_pair() {
+            return self.push_pair(|encoding, out| encoding.integer(out, value::INTEGER, value));
+        }
         match self.attribute() {
             Some(attributes) => attributes.signed(name, value),
             None => self.integer(name, value),
@@ -183,10 +212,16 @@ impl ArgumentSink for MessageSink<'_> {
     }
 
     fn boolean(&mut self, name: u32, value: bool) {
+        if self.is_pair() {
+            return self.push_pair(|encoding, out| encoding.boolean(out, value::BOOLEAN, value));
+        }
         self.attribute().into_iter().for_each(|attributes| attributes.boolean(name, value));
     }
 
     fn double(&mut self, name: u32, value: f64) {
+        if self.is_pair() {
+            return self.push_pair(|encoding, out| encoding.double(out, value::DOUBLE, value));
+        }
         if let Some(attributes) = self.attribute() {
             return attributes.double(name, value);
         }
@@ -201,10 +236,19 @@ impl ArgumentSink for MessageSink<'_> {
     }
 
     fn bytes(&mut self, name: u32, bytes: &[u8]) {
+        if self.is_pair() {
+            return self.push_pair(|encoding, out| encoding.bytes(out, value::BYTES, bytes));
+        }
         self.attribute().into_iter().for_each(|attributes| attributes.bytes(name, bytes));
     }
 
     fn text(&mut self, name: u32, text: &[u8]) {
+        if self.is_pair() {
+            return match self.names.name(name) {
+                element_field::NAME => self.key = Some(String::from_utf8_lossy(text).into_owned()),
+                _ => self.push_pair(|encoding, out| encoding.text(out, value::STRING, text)),
+            };
+        }
         if let Some(attributes) = self.attribute() {
             return attributes.text(name, text);
         }
@@ -260,6 +304,8 @@ impl ArgumentSink for MessageSink<'_> {
             0 => {}
             ARRAY => self.is_too_large |= !self.encoding.end(self.attributes.out, self.begin),
             MESSAGE if self.message.attributes.is_some() => self.encoding.end_list(self.attributes.out),
+            // An attribute without a value.
+            PAIRS if self.message.has_pairs => self.push_pair(|_, _| ()),
             _ => self.attribute().into_iter().for_each(AttributeWriter::leave),
         }
     }
