@@ -8,7 +8,9 @@ use ichnos::query::{QueryTexts, TraceQuery};
 use ichnos::table::TableOptions;
 use ichnos::table::arrow_array::cast::AsArray as _;
 use ichnos::table::arrow_array::types::Int64Type;
-use ichnos::tables::{EventReader, EventScan, ReadBlock, TraceRows, TraceTable, all_columns, shared_columns};
+use ichnos::tables::{
+    EventColumn, EventReader, EventScan, ReadBlock, TraceRows, TraceTable, all_columns, shared_columns,
+};
 
 fn example(path: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(path)
@@ -138,6 +140,27 @@ fn times_alone_are_those_beside_other_columns() {
         with_times += usize::from(times.iter().flatten().next().is_some());
     }
     assert!(with_times > 5, "{with_times}");
+}
+
+/// .NET programs write UTF-16.
+#[test]
+fn messages_are_texts_in_their_encoding() {
+    let map = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(&map, "[[event]]\nmatch = '*/Greeting'\nfields = { message = 'text' }\n").unwrap();
+    let mut texts = QueryTexts::new([example("hello-dotnet")]);
+    texts.events = vec!["*/Greeting".to_owned()];
+    texts.maps = vec![map.path().to_owned()];
+    let query = Arc::new(TraceQuery::open(texts, RunningParts::Nothing).unwrap());
+    let scan = EventScan::new(&query, vec![Some(EventColumn::Message("message"))], &TableOptions::default());
+    let scan = scan.unwrap();
+    let mut reader = EventReader::new(&scan);
+    let mut messages = Vec::new();
+    while let Some(block) = reader.read(&scan).unwrap() {
+        let ReadBlock::Rows(rows) = block else { panic!("no rows") };
+        messages.extend((0..rows.len()).map(|row| rows.message(row).unwrap().to_owned()));
+    }
+    messages.sort();
+    assert_eq!(messages, ["ade", "grüezi"]);
 }
 
 /// As in traces that declare their classes.
