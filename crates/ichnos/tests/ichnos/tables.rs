@@ -197,6 +197,33 @@ fn events_are_selected_and_moved() {
     assert_eq!(times(texts)[0], all[0] - 1);
 }
 
+/// Names of paths are bytes, and trees have texts.
+#[cfg(unix)]
+#[test]
+fn an_offset_moves_a_path_that_is_not_utf_8() {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &[u8]| directory.path().join(std::ffi::OsStr::from_bytes(name));
+    let (file, other, inner) = (path(b"x\xff.jsonl"), path(b"x\xfe.jsonl"), path(b"d\xff/y\xff.jsonl"));
+    std::fs::create_dir(path(b"d\xff")).unwrap();
+    for path in [&file, &other, &inner] {
+        std::fs::write(path, "{\"ts\":5,\"name\":\"n\"}\n").unwrap();
+    }
+    let moved = |paths: &[PathBuf], by_path: &PathBuf| {
+        let mut texts = QueryTexts::new(paths.to_vec());
+        texts.path_offsets = vec![(by_path.clone(), "1us".to_owned())];
+        let mut times = times(texts);
+        times.sort_unstable();
+        times
+    };
+    assert_eq!(moved(&[file.clone(), other], &file), [5, 1005]);
+    assert_eq!(moved(&[path(b"d\xff"), file.clone()], &path(b"d\xff")), [5, 1005]);
+    let mut texts = QueryTexts::new([file]);
+    texts.offsets = vec![format!("{}/x*=1us", directory.path().display())];
+    assert_eq!(times(texts), [1005]);
+}
+
 /// A pattern that is the name of a path means only that path.
 #[test]
 fn an_offset_by_path_is_exact_first() {
