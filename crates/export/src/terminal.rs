@@ -13,8 +13,8 @@ pub enum TerminalText {
         /// `true` if color codes (`ESC [ ... m`) can pass.
         colors: bool,
     },
-    /// JSON. Its unprintable characters are always within strings and become `\u` and four digits, the same value for
-    /// JSON readers.
+    /// JSON. Tabs are between values, because strings contain only escaped tabs. All other unprintable characters are
+    /// within strings and become `\u` and four digits, the same value for JSON readers.
     Json,
     /// Lines of cells separated by tabs. Sinks have escaped all other tabs.
     Tabs,
@@ -77,8 +77,8 @@ impl<W: Write> Write for TerminalWriter<W> {
         Ok(bytes.len())
     }
 
+    /// Flushes complete characters. The rest of an incomplete one can follow.
     fn flush(&mut self) -> io::Result<()> {
-        self.write_pending()?;
         self.writer.flush()
     }
 }
@@ -104,7 +104,7 @@ fn filter(out: &mut Vec<u8>, text: &[u8], kind: TerminalText, is_end: bool) -> u
         out.extend_from_slice(shown);
         rest = from;
         let Some(first) = rest.first() else { break };
-        if *first == b'\t' && kind == TerminalText::Tabs {
+        if *first == b'\t' && matches!(kind, TerminalText::Tabs | TerminalText::Json) {
             out.push(b'\t');
             rest = rest.get(1..).unwrap_or_default();
             continue;

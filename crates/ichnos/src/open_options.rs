@@ -121,10 +121,13 @@ impl Placement {
         }
         // The longest path decides if paths are nested.
         inner.sort_by_key(|(path, _)| std::cmp::Reverse(path.components().count()));
+        // The paths in a tree are texts.
+        let texts = inner.iter().map(|(path, _)| PathBuf::from(path.to_string_lossy().into_owned()));
+        let texts: Vec<PathBuf> = texts.collect();
         let mut parts: BTreeMap<Option<usize>, Vec<Entry>> = BTreeMap::new();
         for entry in &tree.entries {
             let path = Path::new(&tree.name).join(&entry.path);
-            let part = inner.iter().position(|(inner, _)| path.starts_with(inner));
+            let part = texts.iter().position(|inner| path.starts_with(inner));
             parts.entry(part).or_default().push(entry.clone());
         }
         let missing = inner.iter().enumerate().filter(|(index, _)| !parts.contains_key(&Some(*index)));

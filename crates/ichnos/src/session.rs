@@ -179,7 +179,8 @@ pub fn open<P: AsRef<Path>>(
         if let Some(conflict) = FORMATS.iter().find_map(|format| format.conflict(&tree, &read)) {
             return Err(OpenError::Conflict { path: tree.name, conflict });
         }
-        trees.push(tree);
+        let root = if path == Path::new("-") { PathBuf::from(&tree.name) } else { path.to_owned() };
+        trees.push((root, tree));
     }
     of_trees(session, &trees, options, &placements, read)
 }
@@ -190,20 +191,20 @@ pub fn open<P: AsRef<Path>>(
 /// If the reader fails, or no readable trace was found.
 pub fn open_reader(name: &str, reader: impl Read, options: &OpenOptions) -> Result<Session, OpenError> {
     let tree = Tree::from_reader_with(name, reader, &options.tree())?;
-    of_trees(Session::new(options), &[tree], options, &options.placements(), options.reading())
+    of_trees(Session::new(options), &[(name.into(), tree)], options, &options.placements(), options.reading())
 }
 
 /// Opens a file that is a copy of what `name` names.
 pub(crate) fn open_copy(name: &str, copy: &Path, options: &OpenOptions) -> Result<Session, OpenError> {
     let mut tree = Tree::open_with(copy, &options.tree())?;
     name.clone_into(&mut tree.name);
-    of_trees(Session::new(options), &[tree], options, &options.placements(), options.reading())
+    of_trees(Session::new(options), &[(name.into(), tree)], options, &options.placements(), options.reading())
 }
 
-/// Creates the session of all opened trees.
+/// Creates the session of all opened trees, each with its path.
 fn of_trees(
     mut session: Session,
-    trees: &[Tree],
+    trees: &[(PathBuf, Tree)],
     options: &OpenOptions,
     placements: &HashMap<PathBuf, Placement>,
     read: ReadOptions,
@@ -348,14 +349,14 @@ impl Session {
 
     fn add(
         &mut self,
-        trees: &[Tree],
+        trees: &[(PathBuf, Tree)],
         options: &OpenOptions,
         placements: &HashMap<PathBuf, Placement>,
         read: ReadOptions,
     ) -> Result<(), OpenError> {
         let wanted: Vec<&dyn Format> = options.formats().collect();
         let mut divided = Vec::new();
-        for tree in trees {
+        for (root, tree) in trees {
             let Division { parts, notices, problems, beginnings } =
                 divide(tree, &wanted, &read, &options.tree());
             self.notices.extend(notices.into_iter().map(Hint::new));
@@ -365,16 +366,15 @@ impl Session {
             if parts.is_empty() {
                 self.leave_out(no_trace(tree, options), options)?;
             }
-            if let (_, missing) = Placement::divide(tree, Path::new(&tree.name), placements)
+            if let (_, missing) = Placement::divide(tree, root, placements)
                 && let Some(path) = missing.into_iter().next()
             {
                 return Err(IoError::NotFound { path: path.display().to_string() }.into());
             }
-            divided.push((tree, parts));
+            divided.push((root, parts));
         }
         for (i, format) in wanted.iter().enumerate() {
-            let own =
-                divided.iter().filter_map(|(tree, parts)| Some((Path::new(&tree.name), parts.get(&i)?)));
+            let own = divided.iter().filter_map(|(root, parts)| Some((root, parts.get(&i)?)));
             let placed: Vec<_> =
                 own.flat_map(|(root, part)| Placement::divide(part, root, placements).0).collect();
             let mut by_placement: BTreeMap<Placement, Vec<&Tree>> = BTreeMap::new();

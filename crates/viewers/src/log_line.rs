@@ -1,9 +1,10 @@
 //! Events as log lines.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use ichnos_model::Event;
-use ichnos_model::field::FieldRef;
+use ichnos_model::field::{FieldRef, FieldValue, StringEncoding, Text};
 use ichnos_model::log::{LogLevel, LogRole, LogSeverity, LogText};
 use ichnos_model::meaning::{CauseKind, Meaning};
 
@@ -12,17 +13,43 @@ use ichnos_model::meaning::{CauseKind, Meaning};
 pub struct LogFields {
     role: Option<Arc<LogRole>>,
     severity: Option<FieldRef>,
-    message: Option<FieldRef>,
-    tag: Option<FieldRef>,
-    component: Option<FieldRef>,
+    message: Option<TextField>,
+    tag: Option<TextField>,
+    component: Option<TextField>,
     /// `true` if events have a message and are not operations.
     pub are_lines: bool,
+}
+
+/// Field with a text.
+#[derive(Debug)]
+struct TextField {
+    field: FieldRef,
+    encoding: StringEncoding,
+}
+
+impl TextField {
+    /// Finds the first member with a meaning.
+    fn for_meaning(event: &Event<'_>, meaning: Meaning) -> Option<Self> {
+        let field = FieldRef::for_meaning(event, meaning)?;
+        Some(Self { encoding: field.encoding(event), field })
+    }
+
+    /// Returns the text of an event, with U+FFFD for invalid parts. A number has no text.
+    fn get<'e>(&self, event: &Event<'e>) -> Option<Cow<'e, str>> {
+        match event.get(&self.field)? {
+            FieldValue::Text(bytes) => {
+                Some(Text { bytes, raw: bytes, encoding: self.encoding }.to_str_lossy())
+            }
+            FieldValue::Blob(bytes) => Some(String::from_utf8_lossy(bytes)),
+            _ => None,
+        }
+    }
 }
 
 impl LogFields {
     /// Finds the fields of the event class.
     pub fn for_event(event: &Event<'_>) -> Self {
-        let first = |meaning| FieldRef::for_meaning(event, meaning);
+        let text = |meaning| TextField::for_meaning(event, meaning);
         let has = |meaning| event.class.meanings.members(meaning).next().is_some();
         let kinds = [CauseKind::Parent, CauseKind::Predecessor, CauseKind::Return, CauseKind::Related];
         let has_causes = kinds.into_iter().any(|kind| has(Meaning::Cause(kind)));
@@ -32,10 +59,10 @@ impl LogFields {
         Self {
             are_lines: role.is_some() && (has_text || has(Meaning::Message)) && !is_operation,
             role,
-            severity: first(Meaning::Severity),
-            message: first(Meaning::Message),
-            tag: first(Meaning::Tag),
-            component: first(Meaning::Component),
+            severity: FieldRef::for_meaning(event, Meaning::Severity),
+            message: text(Meaning::Message),
+            tag: text(Meaning::Tag),
+            component: text(Meaning::Component),
         }
     }
 
@@ -71,18 +98,14 @@ impl LogFields {
         if let Some(rendered) = self.rendered() {
             // The message stops at a decoding error.
             let _ = (rendered.write)(event, text);
-        } else if let Some(message) = self.message.as_ref().and_then(|message| event.get(message)) {
-            match message.as_str() {
-                Some(message) => text.push_str(message),
-                // A number has no text.
-                None => text.push_str(&String::from_utf8_lossy(message.as_bytes().unwrap_or_default())),
-            }
+        } else if let Some(message) = self.message.as_ref().and_then(|message| message.get(event)) {
+            text.push_str(&message);
         }
     }
 
     /// Returns the first tag of an event, or else its component.
-    pub fn tag<'e>(&self, event: &Event<'e>) -> Option<&'e str> {
-        let text = |field: &Option<FieldRef>| event.get(field.as_ref()?)?.as_str();
+    pub fn tag<'e>(&self, event: &Event<'e>) -> Option<Cow<'e, str>> {
+        let text = |field: &Option<TextField>| field.as_ref()?.get(event);
         text(&self.tag).or_else(|| text(&self.component)).filter(|tag| !tag.is_empty())
     }
 }

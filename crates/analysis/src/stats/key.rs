@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use ichnos_model::class::{DisplayBase, FieldClass, FieldKind, Mappings, Uuid, Value};
+use ichnos_model::class::{DisplayBase, FieldClass, Mappings, Uuid, Value};
 use ichnos_model::field::{FieldRef, FieldValue, Real, StringEncoding, Text};
 use ichnos_model::log::{LevelScale, LogSeverity, LogText};
 use ichnos_model::meaning::{EventRole, Meaning, MemberIndex};
@@ -187,10 +187,7 @@ impl KeyField {
 
     fn new(event: &Event<'_>, field: FieldRef) -> Self {
         let class = field.class(event);
-        let encoding = match class.map(|class| &class.kind) {
-            Some(FieldKind::String { encoding, .. }) => *encoding,
-            _ => StringEncoding::Utf8,
-        };
+        let encoding = field.encoding(event);
         let integer = class.and_then(FieldClass::integer);
         let names = integer.and_then(|integer| integer.mappings.clone());
         let base = integer.map_or(DisplayBase::Decimal, |integer| integer.preferred_base);

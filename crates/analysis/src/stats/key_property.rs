@@ -4,7 +4,7 @@ use ichnos_model::class::EventRecordClass;
 use ichnos_model::log::{LogSeverity, LogText};
 
 /// Names that group events besides fields. Other meanings are names, too.
-pub const KEY_NAMES: [&str; 13] = [
+pub const KEY_NAMES: [&str; 12] = [
     "event",
     "span",
     "stream",
@@ -16,7 +16,6 @@ pub const KEY_NAMES: [&str; 13] = [
     "process",
     "thread",
     "cpu",
-    "stack",
     "operation",
 ];
 

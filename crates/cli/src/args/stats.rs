@@ -21,7 +21,7 @@ pub(crate) struct StatsArgs {
     pub(crate) following: FollowArgs,
     /// Rows: one per event, stream, host, span or FIELD [default: event]
     ///
-    /// Separate several with commas.
+    /// Separate several with commas. Other names: trace, level, severity, message, operation.
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = group_by)]
     pub(crate) by: Vec<GroupBy>,
     /// Show the distribution of a field: minimum, quantiles, maximum, histogram

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use globset::GlobBuilder;
+use globset::{GlobBuilder, GlobMatcher};
 use ichnos::ClockOffset;
 use ichnos::query::{QueryError, TomlText, TomlValue};
 
@@ -140,8 +140,8 @@ impl ManifestParser<'_> {
     }
 }
 
-/// Returns the file at a path, or all files that match a pattern, sorted. Every component can be a pattern. An existing
-/// file or directory with exactly this name takes precedence.
+/// Returns the file at a path, or all files that match a pattern, sorted. Every component can be a pattern. In each
+/// directory, a file or directory with exactly this name takes precedence.
 fn find(directory: &Path, text: &str) -> Result<Vec<PathBuf>, String> {
     let path = directory.join(text);
     if path.symlink_metadata().is_ok() {
@@ -160,35 +160,21 @@ fn find(directory: &Path, text: &str) -> Result<Vec<PathBuf>, String> {
                 continue;
             }
         };
-        let exists = |above: &PathBuf| above.join(name).symlink_metadata().is_ok();
-        if !is_pattern(name) || found.iter().any(exists) {
-            found.iter_mut().for_each(|path| path.push(name));
-            found.retain(|path| path.symlink_metadata().is_ok());
+        let (exact, others) = found.into_iter().partition::<Vec<_>, _>(|above| has(above, name));
+        found = exact.into_iter().map(|above| above.join(name)).collect();
+        if !is_pattern(name) || others.is_empty() {
             continue;
         }
-        let glob = GlobBuilder::new(name).build();
-        let glob = glob.map_err(|error| format!("invalid pattern `{text}`: {error}"))?;
-        let glob = glob.compile_matcher();
-        let mut next = Vec::new();
-        for above in &found {
-            let listed = if above.as_os_str().is_empty() { Path::new(".") } else { above };
-            // Skip anything that is not a directory.
-            let Ok(items) = fs::read_dir(listed) else { continue };
-            for item in items {
-                let item = item.map_err(|error| format!("`{}` cannot be read: {error}", listed.display()))?;
-                let name = item.file_name();
-                // As in a shell, `*` does not match hidden files.
-                let is_hidden = name.as_encoded_bytes().starts_with(b".");
-                if glob.is_match(&name) && (!is_hidden || text_begins_hidden(component)) {
-                    next.push(above.join(name));
-                }
-                if next.len() > MOST_PATHS {
-                    return Err(format!("`{text}` matches more than {MOST_PATHS} paths"));
-                }
-            }
+        match GlobBuilder::new(name).build() {
+            Ok(glob) => add_matches(&mut found, &others, &glob.compile_matcher(), name.starts_with('.'))?,
+            // The text is a name, not a pattern.
+            Err(_) if !found.is_empty() => {}
+            Err(error) => return Err(format!("invalid pattern `{text}`: {error}")),
         }
-        next.sort();
-        found = next;
+        if found.len() > MOST_PATHS {
+            return Err(format!("`{text}` matches more than {MOST_PATHS} paths"));
+        }
+        found.sort();
     }
     // Opening a pipe matched by chance would wait for a writer.
     found.retain(|path| path.metadata().is_ok_and(|found| found.is_file() || found.is_dir()));
@@ -198,8 +184,36 @@ fn find(directory: &Path, text: &str) -> Result<Vec<PathBuf>, String> {
     }
 }
 
-fn text_begins_hidden(component: Component<'_>) -> bool {
-    component.as_os_str().as_encoded_bytes().starts_with(b".")
+/// Returns `true` if a directory contains a name.
+fn has(directory: &Path, name: &str) -> bool {
+    directory.join(name).symlink_metadata().is_ok()
+}
+
+/// Adds the files in directories that match a pattern, until there are too many.
+fn add_matches(
+    found: &mut Vec<PathBuf>,
+    directories: &[PathBuf],
+    glob: &GlobMatcher,
+    with_hidden: bool,
+) -> Result<(), String> {
+    for directory in directories {
+        let listed = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+        // Skip anything that is not a directory.
+        let Ok(items) = fs::read_dir(listed) else { continue };
+        for item in items {
+            let item = item.map_err(|error| format!("`{}` cannot be read: {error}", listed.display()))?;
+            let name = item.file_name();
+            // As in a shell, `*` does not match hidden files.
+            let is_hidden = name.as_encoded_bytes().starts_with(b".");
+            if glob.is_match(&name) && (!is_hidden || with_hidden) {
+                found.push(directory.join(name));
+            }
+            if found.len() > MOST_PATHS {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
 }
 
 fn is_pattern(text: &str) -> bool {
@@ -245,6 +259,25 @@ mod tests {
             ]
         );
         assert!(manifest.place_of_clock("mono").unwrap().ends_with("m.toml:5:12"));
+    }
+
+    #[test]
+    fn an_exact_name_comes_first_in_its_own_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let names = ["n1/st[a]r.log", "n1/star.log", "n2/star.log", "n3/star.log", "n3/[x"];
+        for name in names {
+            fs::create_dir_all(path(name).parent().unwrap()).unwrap();
+            fs::write(path(name), "").unwrap();
+        }
+        let expected = ["n1/st[a]r.log", "n2/star.log", "n3/star.log"].map(path);
+        assert_eq!(find(directory.path(), "n*/st[a]r.log"), Ok(expected.to_vec()));
+        assert_eq!(find(directory.path(), "n*/[x"), Ok(vec![path("n3/[x")]));
+        assert_eq!(
+            find(directory.path(), "n[12]/star.log"),
+            Ok(["n1/star.log", "n2/star.log"].map(path).to_vec())
+        );
+        assert!(find(directory.path(), "n[12]/[x").unwrap_err().starts_with("invalid pattern `n[12]/[x`: "));
     }
 
     #[test]

@@ -145,15 +145,15 @@ fn failure<'c>(
     let rest = scoped.map_or(name, |(_, rest)| rest);
     // These names are rows, but not always fields.
     let rows = if option == GROUPS { &KEY_NAMES[..] } else { &[] };
-    let rows = rows.iter().copied().filter(|row| *row != name);
-    let similar = did_you_mean(rest, names.iter().map(String::as_str).chain(rows));
+    let rows: Vec<&str> = rows.iter().copied().filter(|row| *row != name).collect();
+    let similar = did_you_mean(rest, names.iter().map(String::as_str).chain(rows.iter().copied()));
     let all: Vec<String> = names.iter().take(LISTED + 1).map(|name| safe(name).into_owned()).collect();
     let help = match (similar, all.len()) {
         (Some(similar), _) => safe(&similar).into_owned(),
         (None, 0) => "events have no fields".to_owned(),
         (None, few) if few <= LISTED => format!("there are {}", list(all.iter().map(String::as_str))),
         (None, _) if option == GROUPS => {
-            format!("{option} takes {} or a field; `ichnos schema` lists all fields", KEY_NAMES.join(", "))
+            format!("{option} takes {} or a field; `ichnos schema` lists all fields", rows.join(", "))
         }
         (None, _) => "`ichnos schema` lists all fields".to_owned(),
     };

@@ -2,7 +2,7 @@
 #![cfg(unix)]
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -164,6 +164,46 @@ fn ctrl_c_ends_a_query_whose_output_nobody_reads() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(began.elapsed() < Duration::from_secs(10));
     drop(unread);
+}
+
+/// The next query can be slow.
+#[test]
+fn a_terminal_shows_an_answer_at_once() {
+    let directory = Directory::new("sql-answers");
+    let extension = directory.join("e.duckdb_extension");
+    fs::write(&extension, "").unwrap();
+    script(&directory.join("duckdb"), "printf '\\342\\224\\202first\\n'\nread line\necho \"$line\"");
+    for format in ["box", "json"] {
+        let terminal = nix::pty::openpty(None, None).unwrap();
+        let mut command = sql_command(&directory, Some(&extension), &["a", "FROM trace", "--format", format]);
+        command.env("LC_ALL", "C.UTF-8").stdin(Stdio::piped()).stdout(terminal.slave).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(fs::File::from(terminal.master));
+        let mut shown = String::new();
+        lines.read_line(&mut shown).unwrap();
+        child.stdin.take().unwrap().write_all(b"second\n").unwrap();
+        lines.read_line(&mut shown).unwrap();
+        assert_eq!(shown.replace('\r', ""), "│first\nsecond\n", "{format}");
+        drop(command);
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+    }
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_is_an_error() {
+    let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") else { return };
+    let directory = Directory::new("sql-full");
+    let extension = directory.join("e.duckdb_extension");
+    fs::write(&extension, "").unwrap();
+    script(&directory.join("duckdb"), "echo answer");
+    for format in ["box", "csv"] {
+        let arguments = ["a", "FROM trace", "--format", format];
+        let mut command = sql_command(&directory, Some(&extension), &arguments);
+        let output = command.stdout(full.try_clone().unwrap()).output().unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{errors}");
+        assert!(errors.contains("No space left on device"), "{errors}");
+    }
 }
 
 #[test]

@@ -19,7 +19,10 @@ const HOSTILE: &str = "a\x1b[31mé\x1b]0;t\x07\x1b[2J\u{9b}31m\u{202e}\t\u{200b}
 
 fn written(text: &[u8], size: usize, kind: TerminalText) -> String {
     let mut writer = TerminalWriter::new(Vec::new(), kind);
-    text.chunks(size).for_each(|chunk| writer.write_all(chunk).unwrap());
+    for chunk in text.chunks(size) {
+        writer.write_all(chunk).unwrap();
+        writer.flush().unwrap();
+    }
     String::from_utf8(writer.finish().unwrap()).unwrap()
 }
 
@@ -33,7 +36,7 @@ fn only_what_is_printable_passes_however_it_is_cut() {
         (TerminalText::Lines { colors: false }, colored.replacen('\x1b', "\\x1b", 1)),
         (
             TerminalText::Json,
-            "a\\u001b[31mé\\u001b]0;t\\u0007\\u001b[2J\\u009b31m\\u202e\\u0009\\u200b\\u000d\n\\udb40\\udc01\
+            "a\\u001b[31mé\\u001b]0;t\\u0007\\u001b[2J\\u009b31m\\u202e\t\\u200b\\u000d\n\\udb40\\udc01\
              \\u007f\\u001b[1;2"
                 .to_owned(),
         ),

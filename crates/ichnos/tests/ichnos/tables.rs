@@ -8,7 +8,9 @@ use ichnos::query::{QueryTexts, TraceQuery};
 use ichnos::table::TableOptions;
 use ichnos::table::arrow_array::cast::AsArray as _;
 use ichnos::table::arrow_array::types::Int64Type;
-use ichnos::tables::{EventReader, EventScan, ReadBlock, TraceRows, TraceTable, all_columns, shared_columns};
+use ichnos::tables::{
+    EventColumn, EventReader, EventScan, ReadBlock, TraceRows, TraceTable, all_columns, shared_columns,
+};
 
 fn example(path: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(path)
@@ -140,6 +142,27 @@ fn times_alone_are_those_beside_other_columns() {
     assert!(with_times > 5, "{with_times}");
 }
 
+/// .NET programs write UTF-16.
+#[test]
+fn messages_are_texts_in_their_encoding() {
+    let map = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(&map, "[[event]]\nmatch = '*/Greeting'\nfields = { message = 'text' }\n").unwrap();
+    let mut texts = QueryTexts::new([example("hello-dotnet")]);
+    texts.events = vec!["*/Greeting".to_owned()];
+    texts.maps = vec![map.path().to_owned()];
+    let query = Arc::new(TraceQuery::open(texts, RunningParts::Nothing).unwrap());
+    let scan = EventScan::new(&query, vec![Some(EventColumn::Message("message"))], &TableOptions::default());
+    let scan = scan.unwrap();
+    let mut reader = EventReader::new(&scan);
+    let mut messages = Vec::new();
+    while let Some(block) = reader.read(&scan).unwrap() {
+        let ReadBlock::Rows(rows) = block else { panic!("no rows") };
+        messages.extend((0..rows.len()).map(|row| rows.message(row).unwrap().to_owned()));
+    }
+    messages.sort();
+    assert_eq!(messages, ["ade", "grüezi"]);
+}
+
 /// As in traces that declare their classes.
 #[test]
 fn a_filter_can_name_events_that_a_trace_lacks() {
@@ -172,6 +195,33 @@ fn events_are_selected_and_moved() {
     let mut texts = lttng();
     texts.offsets = vec!["*trace=-1ns".to_owned()];
     assert_eq!(times(texts)[0], all[0] - 1);
+}
+
+/// Names of paths are bytes, and trees have texts.
+#[cfg(unix)]
+#[test]
+fn an_offset_moves_a_path_that_is_not_utf_8() {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &[u8]| directory.path().join(std::ffi::OsStr::from_bytes(name));
+    let (file, other, inner) = (path(b"x\xff.jsonl"), path(b"x\xfe.jsonl"), path(b"d\xff/y\xff.jsonl"));
+    std::fs::create_dir(path(b"d\xff")).unwrap();
+    for path in [&file, &other, &inner] {
+        std::fs::write(path, "{\"ts\":5,\"name\":\"n\"}\n").unwrap();
+    }
+    let moved = |paths: &[PathBuf], by_path: &PathBuf| {
+        let mut texts = QueryTexts::new(paths.to_vec());
+        texts.path_offsets = vec![(by_path.clone(), "1us".to_owned())];
+        let mut times = times(texts);
+        times.sort_unstable();
+        times
+    };
+    assert_eq!(moved(&[file.clone(), other], &file), [5, 1005]);
+    assert_eq!(moved(&[path(b"d\xff"), file.clone()], &path(b"d\xff")), [5, 1005]);
+    let mut texts = QueryTexts::new([file]);
+    texts.offsets = vec![format!("{}/x*=1us", directory.path().display())];
+    assert_eq!(times(texts), [1005]);
 }
 
 /// A pattern that is the name of a path means only that path.

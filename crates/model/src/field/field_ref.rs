@@ -1,9 +1,9 @@
 //! Single event fields, by name.
 
-use crate::class::{FieldClass, Scope};
+use crate::class::{FieldClass, FieldKind, Scope};
 use crate::decode::{DecodeError, FixedField, Plans};
 use crate::event::{Event, EventValues};
-use crate::field::{Field, FieldValue, Real, Visitor};
+use crate::field::{Field, FieldValue, Real, StringEncoding, Visitor};
 use crate::meaning::{Meaning, MemberIndex};
 use crate::plan::steps::{NodeId, Op, Plan};
 use crate::running_thread;
@@ -170,6 +170,16 @@ impl FieldRef {
     pub fn class<'a>(&self, event: &Event<'a>) -> Option<&'a FieldClass> {
         let plan = event.plan(self.scope).filter(|_| self.class == ClassAddress::for_event(event))?;
         Some(&plan.node(self.targets.first()?.node).class)
+    }
+
+    /// Returns the encoding of the field's [texts](FieldValue::Text): UTF-8 for fields without text, and in the same
+    /// cases as `None` in [`class`](Self::class).
+    #[must_use]
+    pub fn encoding(&self, event: &Event<'_>) -> StringEncoding {
+        match self.class(event).map(|class| &class.kind) {
+            Some(FieldKind::String { encoding, .. }) => *encoding,
+            _ => StringEncoding::Utf8,
+        }
     }
 }
 

@@ -45,7 +45,7 @@ impl PacketWriter<'_> {
         }
         push_unsigned(self.out, android_log::TIME, self.time);
         let own = [&class.class.category, &class.class.name].into_iter().find(|name| !name.is_empty());
-        let tag = class.log.tag(event).or(own.map(String::as_str));
+        let tag = class.log.tag(event).or_else(|| own.map(|name| name.as_str().into()));
         if let Some(tag) = tag {
             push_bytes(self.out, android_log::TAG, tag.as_bytes());
         }

@@ -1,9 +1,9 @@
 //! DuckDB that the user has installed.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, ErrorKind, IsTerminal as _};
+use std::io::{self, ErrorKind, IsTerminal as _, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -32,6 +32,9 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// Time after a signal that the reader of the output has to take the rest.
 const REST: Duration = Duration::from_millis(200);
+
+/// Maximum length in bytes of an answer's part that a terminal shows at once.
+const PART: usize = 64 << 10;
 
 /// Text for people, without colors.
 const LINES: TerminalText = TerminalText::Lines { colors: false };
@@ -154,17 +157,13 @@ fn watched(child: Child) -> io::Result<ExitStatus> {
 
 /// Runs a program, and prints its output and errors. A terminal gets no escape sequences from a trace.
 fn printed(mut command: Command, format: SqlFormat) -> io::Result<io::Result<ExitStatus>> {
-    // DuckDB escapes only some control characters in the table for people.
-    let output = match format {
-        SqlFormat::Box => io::stdout().is_terminal().then_some(LINES),
-        SqlFormat::Json | SqlFormat::JsonLines => Some(TerminalText::Json),
-        _ => Some(LINES),
+    // DuckDB escapes only some control characters in the table for people, and does not report all write errors.
+    let text = match format {
+        SqlFormat::Json | SqlFormat::JsonLines => TerminalText::Json,
+        _ => LINES,
     };
-    let output = output.map(|text| Ok::<_, io::Error>(Destination::new(OutputFile::standard()?, text)));
-    let output = output.transpose()?;
-    if output.is_some() {
-        command.stdout(Stdio::piped());
-    }
+    let output = Destination::new(OutputFile::standard()?, text);
+    command.stdout(Stdio::piped());
     // Errors name columns.
     if io::stderr().is_terminal() {
         command.stderr(Stdio::piped());
@@ -174,9 +173,8 @@ fn printed(mut command: Command, format: SqlFormat) -> io::Result<io::Result<Exi
         Err(error) => return Ok(Err(error)),
     };
     let mut copies: Vec<Copy> = Vec::new();
-    if let (Some(output), Some(mut answer)) = (output, child.stdout.take()) {
-        copies
-            .push(Box::new(move || output.write_buffered(|output| io::copy(&mut answer, output).map(drop))));
+    if let Some(answer) = child.stdout.take() {
+        copies.push(Box::new(move || print_answer(answer, output)));
     }
     if let Some(errors) = child.stderr.take() {
         copies.push(Box::new(move || print_errors(errors)));
@@ -197,6 +195,25 @@ fn printed(mut command: Command, format: SqlFormat) -> io::Result<io::Result<Exi
 
 /// Work of a thread that copies.
 type Copy = Box<dyn FnOnce() -> io::Result<()> + Send>;
+
+/// Prints answers. A terminal shows each part when it arrives.
+fn print_answer(mut answer: ChildStdout, mut output: Destination) -> io::Result<()> {
+    if let Destination::Plain(_) = output {
+        return output.write_buffered(|output| io::copy(&mut answer, output).map(drop));
+    }
+    let mut part = vec![0; PART];
+    loop {
+        match answer.read(&mut part) {
+            Ok(0) => return output.finish(),
+            Ok(length) => {
+                output.write_all(part.get(..length).unwrap_or_default())?;
+                output.flush()?;
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
 
 /// Prints errors on a terminal.
 fn print_errors(mut errors: ChildStderr) -> io::Result<()> {

@@ -7,6 +7,9 @@ import duckdb
 statements, query, form, columns = sys.argv[1:]
 # Python would wait for the end of the query.
 signal.signal(signal.SIGINT, signal.SIG_DFL)
+# The reader of the output has ended and has said why.
+if hasattr(signal, "SIGPIPE"):
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 # DuckDB writes the values itself: Python would round times and change texts. Standard output is a pipe.
 COPIED = {"csv": "FORMAT csv, HEADER", "json": "FORMAT json, ARRAY", "jsonlines": "FORMAT json"}
 
@@ -45,6 +48,3 @@ try:
         sys.stdout.flush()
 except duckdb.Error as error:
     sys.exit(str(error))
-except BrokenPipeError:
-    sys.stderr.close()
-    sys.exit(1)
