@@ -172,14 +172,14 @@ impl OriginAttributes {
     }
 }
 
-/// Returns `true` if the names of members are too long for the keys of classes.
+/// Returns `true` if member names are too long for class keys.
 fn names_are_long(values: &[NamedValue<'_>], shapes: &[AnyShape]) -> bool {
     let mut key = Vec::new();
     push_shape_key(values, shapes, &mut key);
     key.len() > MOST_SHAPE_KEY
 }
 
-/// Appends the key of the shapes of members.
+/// Appends the key of member shapes.
 fn push_shape_key(values: &[NamedValue<'_>], shapes: &[AnyShape], key: &mut Vec<u8>) {
     for (member, shape) in values.iter().zip(shapes) {
         push_key_text(key, member.name.as_bytes());

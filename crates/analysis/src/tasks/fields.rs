@@ -122,7 +122,7 @@ impl TaskFields {
     }
 }
 
-/// Leaves out exemplars, which name operations of measurements. The data point does not belong to them.
+/// Leaves out exemplars. They name the measured operations, to which the data point does not belong.
 fn hide_exemplars(event: &Event<'_>, scope: Scope, plan: &Plan, uses: &mut [Use]) {
     let Some(role) = event.class.element.as_deref().filter(|_| scope == Scope::Payload) else { return };
     // Beyond the limits of classes, all fields are in one array.

@@ -230,7 +230,7 @@ impl<'e> ElementEvent<'_, 'e> {
         }
     }
 
-    /// Returns the unit of the metric, if events of several metrics share the class.
+    /// Returns the metric unit, if several metrics share the class.
     pub(super) fn shared_unit(&self) -> Option<Cow<'_, str>> {
         self.element.shared.as_ref().map(|_| self.element.own.text(self.event, element_field::UNIT))
     }
