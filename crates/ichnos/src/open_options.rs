@@ -146,11 +146,6 @@ impl Placement {
     }
 }
 
-/// Returns a path as the names of trees spell it: bytes that are not UTF-8 are replaced.
-pub(crate) fn as_text(path: &Path) -> PathBuf {
-    path.to_string_lossy().into_owned().into()
-}
-
 impl OpenOptions {
     /// Sets an option of a format, as `FORMAT.OPTION`: see [`FormatInfo::options`](crate::FormatInfo::options). For a
     /// file option, the value is the path, and the file is read immediately.
@@ -175,7 +170,7 @@ impl OpenOptions {
     pub(crate) fn placements(&self) -> HashMap<PathBuf, Placement> {
         let mut placements: HashMap<PathBuf, Placement> = HashMap::new();
         for ClockOffset { path, clock, nanoseconds, is_origin } in &self.clock_offsets {
-            let placement = placements.entry(as_text(path)).or_default();
+            let placement = placements.entry(path.clone()).or_default();
             match clock {
                 Some(name) => placement.offsets.by_name.push((name.clone(), *nanoseconds)),
                 None => {

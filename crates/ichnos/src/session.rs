@@ -21,7 +21,7 @@ use crate::division::{Division, divide};
 use crate::enclosing::{PathOpening, without_repetition};
 use crate::foreign_formats::{self, ForeignFormat};
 use crate::format::FORMATS;
-use crate::open_options::{OpenOptions, Placement, as_text};
+use crate::open_options::{OpenOptions, Placement};
 use crate::reader::Reader;
 
 /// Error of [`open`].
@@ -164,9 +164,9 @@ pub fn open<P: AsRef<Path>>(
         };
         session.notices.extend(opening.notice());
         if opening.enclosing.is_some()
-            && let Some(placement) = placements.remove(&as_text(&opening.given))
+            && let Some(placement) = placements.remove(&opening.given)
         {
-            placements.insert(as_text(opening.path()), placement);
+            placements.insert(opening.path().to_owned(), placement);
         }
         if path != Path::new("-") {
             session.inputs.add_tree(path, &tree);

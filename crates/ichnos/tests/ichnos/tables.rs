@@ -253,23 +253,6 @@ fn an_offset_by_path_is_exact_first() {
     assert!(error(texts).starts_with("clock offset: no path matches `"));
 }
 
-#[cfg(unix)]
-#[test]
-fn clocks_of_a_path_that_is_not_utf_8_are_moved() {
-    use std::os::unix::ffi::OsStrExt as _;
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join(std::ffi::OsStr::from_bytes(b"n\xff.jsonl"));
-    std::fs::write(&path, "{\"ts\":5,\"name\":\"n\"}\n").unwrap();
-    for inner in [path.clone(), directory.path().to_owned()] {
-        let mut texts = QueryTexts::new([inner]);
-        texts.offsets = vec!["1us".to_owned()];
-        assert_eq!(times(texts), [1005]);
-    }
-    let mut texts = QueryTexts::new([path.clone()]);
-    texts.path_offsets = vec![(path, "1us".to_owned())];
-    assert_eq!(times(texts), [1005]);
-}
-
 #[test]
 fn a_scan_by_time_is_sorted_and_can_be_ended() {
     let query = Arc::new(TraceQuery::open(lttng(), RunningParts::Nothing).unwrap());
