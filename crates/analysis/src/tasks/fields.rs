@@ -28,6 +28,10 @@ enum Use {
     Context,
     /// A text that may name an operation.
     Search,
+    /// Name of a field, in an array with all fields of an event.
+    FieldName,
+    /// Text of the field with the name before it. It may name an operation.
+    FieldText,
 }
 
 impl Use {
@@ -109,7 +113,7 @@ impl TaskFields {
         content.chain = if self.has_chains { Chain::NONE } else { Chain::UNKNOWN };
         for (scope, uses) in &self.scopes {
             // Delivered events can always be decoded.
-            let _ = event.visit(*scope, &mut ScopeReader { uses, finders, content });
+            let _ = event.visit(*scope, &mut ScopeReader { uses, finders, content, is_in_exemplars: false });
         }
         content.search_labeled(finders);
         // An event that names only its task belongs to the task.
@@ -125,17 +129,23 @@ impl TaskFields {
 /// Leaves out exemplars. They name the measured operations, to which the data point does not belong.
 fn hide_exemplars(event: &Event<'_>, scope: Scope, plan: &Plan, uses: &mut [Use]) {
     let Some(role) = event.class.element.as_deref().filter(|_| scope == Scope::Payload) else { return };
-    // Beyond the limits of classes, all fields are in one array.
-    let hidden = match role.is_shared {
+    // Beyond the limits of classes, an array has the names and texts of all fields.
+    let found = match role.is_shared {
         true => element_field::FIELDS,
         false => element_field::EXEMPLARS,
     };
-    if !role.part.is_point() || !role.own.iter().any(|own| own == hidden) {
+    if !role.part.is_point() || !role.own.iter().any(|own| own == found) {
         return;
     }
-    for member in (0..).map_while(|index| plan.member(index)) {
-        if plan.get(member).is_some_and(|node| node.name.as_deref() == Some(hidden)) {
-            uses.get_mut(plan.within(member)).unwrap_or_default().fill(Use::Nothing);
+    let name = |node: usize| plan.get(node).and_then(|node| node.name.as_deref());
+    for member in (0..).map_while(|index| plan.member(index)).filter(|member| name(*member) == Some(found)) {
+        for node in plan.within(member) {
+            let Some(place) = uses.get_mut(node) else { continue };
+            *place = match (*place, name(node)) {
+                (Use::Search, Some(element_field::NAME)) if role.is_shared => Use::FieldName,
+                (Use::Search, _) if role.is_shared => Use::FieldText,
+                _ => Use::Nothing,
+            };
         }
     }
 }
@@ -325,6 +335,8 @@ struct ScopeReader<'r> {
     uses: &'r [Use],
     finders: &'r [FindMentions],
     content: &'r mut EventContent,
+    /// `true` after the name of exemplars: see [`Use::FieldName`].
+    is_in_exemplars: bool,
 }
 
 impl ScopeReader<'_> {
@@ -457,6 +469,9 @@ impl Visitor for ScopeReader<'_> {
         };
         match wanted {
             Use::Search => self.search_text(field, bytes),
+            Use::FieldName => self.is_in_exemplars = bytes == element_field::EXEMPLARS.as_bytes(),
+            Use::FieldText if self.is_in_exemplars => {}
+            Use::FieldText => self.search_text(field, bytes),
             Use::Context => self.content.context(bytes, self.finders),
             Use::Message { searched } => {
                 if searched {

@@ -288,3 +288,45 @@ fn exemplars_do_not_join_tasks() {
     }
     assert_eq!(checked, 15);
 }
+
+/// Beyond the limits of classes, a data point has exemplars and attributes in the same array.
+#[test]
+fn attributes_join_tasks_beside_exemplars() {
+    let ids = |digit: &str| [digit.repeat(32), digit.repeat(16)];
+    let span = |digit: &str| {
+        let [trace, span] = ids(digit);
+        format!(
+            r#"{{"traceId":"{trace}","spanId":"{span}","name":"S{digit}","startTimeUnixNano":"1000","endTimeUnixNano":"3000"}}"#
+        )
+    };
+    let attribute =
+        |key: &str, text: &str| format!(r#"{{"key":"{key}","value":{{"stringValue":"{text}"}}}}"#);
+    let [trace, operation] = ids("a");
+    let mut attributes = vec![attribute("trace_id", &trace), attribute("span_id", &operation)];
+    let directory = Directory::new("attributes_beside_exemplars");
+    for count in [2, 1_100] {
+        attributes.extend((attributes.len()..count).map(|number| attribute(&format!("k{number}"), "x")));
+        let [trace, operation] = ids("b");
+        let exemplar = format!(
+            r#"{{"timeUnixNano":"1500","asInt":"1","traceId":"{trace}","spanId":"{operation}","filteredAttributes":[{}]}}"#,
+            attribute("context", &format!("trace_id={trace} span_id={operation}"))
+        );
+        let attributes = attributes.join(",");
+        let point = format!(
+            r#"{{"timeUnixNano":"2000","asInt":"1","exemplars":[{exemplar}],"attributes":[{attributes}]}}"#
+        );
+        let lines = [
+            format!(r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{},{}]}}]}}]}}"#, span("a"), span("b")),
+            format!(
+                r#"{{"resourceMetrics":[{{"scopeMetrics":[{{"metrics":[{{"name":"m","gauge":{{"dataPoints":[{point}]}}}}]}}]}}]}}"#
+            ),
+        ];
+        fs::write(directory.join("a.otlp.jsonl"), lines.join("\n")).unwrap();
+        let json = ichnos_in(&directory, ["task", "list", "--json", "a.otlp.jsonl"]).json();
+        let tasks = json["tasks"].as_array().unwrap();
+        let mut events: Vec<_> =
+            tasks.iter().map(|task| (task["title"].clone(), task["events"].clone())).collect();
+        events.sort_by_key(|(title, _)| title.to_string());
+        assert_eq!(events, [("Sa:begin".into(), 3.into()), ("Sb:begin".into(), 2.into())], "{count}");
+    }
+}
