@@ -30,6 +30,7 @@ pub mod nested_spans;
 pub mod place;
 pub mod scheduling;
 pub mod span_edge;
+pub mod text_field;
 pub mod thread_fields;
 pub mod thread_state_reader;
 pub mod thread_states;

@@ -479,7 +479,7 @@ impl ChromeWriter<'_> {
         let Some(next) = next.filter(|next| next.number != 0) else { return };
         self.begin();
         self.out.extend_from_slice(b"{\"name\":");
-        match next.name {
+        match &*next.name {
             "" => push_string(self.out, &format!("thread {}", next.number)),
             name => push_string(self.out, name),
         }

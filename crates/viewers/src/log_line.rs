@@ -4,9 +4,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use ichnos_model::Event;
-use ichnos_model::field::{FieldRef, FieldValue, StringEncoding, Text};
+use ichnos_model::field::{FieldRef, FieldValue};
 use ichnos_model::log::{LogLevel, LogRole, LogSeverity, LogText};
 use ichnos_model::meaning::{CauseKind, Meaning};
+
+use ichnos_analysis::events::text_field::TextField;
 
 /// Log line fields of a class.
 #[derive(Debug)]
@@ -20,29 +22,11 @@ pub struct LogFields {
     pub are_lines: bool,
 }
 
-/// Field with a text.
-#[derive(Debug)]
-struct TextField {
-    field: FieldRef,
-    encoding: StringEncoding,
-}
-
-impl TextField {
-    /// Finds the first member with a meaning.
-    fn for_meaning(event: &Event<'_>, meaning: Meaning) -> Option<Self> {
-        let field = FieldRef::for_meaning(event, meaning)?;
-        Some(Self { encoding: field.encoding(event), field })
-    }
-
-    /// Returns the text of an event, with U+FFFD for invalid parts. A number has no text.
-    fn get<'e>(&self, event: &Event<'e>) -> Option<Cow<'e, str>> {
-        match event.get(&self.field)? {
-            FieldValue::Text(bytes) => {
-                Some(Text { bytes, raw: bytes, encoding: self.encoding }.to_str_lossy())
-            }
-            FieldValue::Blob(bytes) => Some(String::from_utf8_lossy(bytes)),
-            _ => None,
-        }
+/// Returns the text of an event, also in bytes, with U+FFFD for invalid parts. A number has no text.
+fn text<'e>(field: &TextField, event: &Event<'e>) -> Option<Cow<'e, str>> {
+    match event.get(field.field())? {
+        FieldValue::Blob(bytes) => Some(String::from_utf8_lossy(bytes)),
+        value => field.text_of(value),
     }
 }
 
@@ -98,14 +82,14 @@ impl LogFields {
         if let Some(rendered) = self.rendered() {
             // The message stops at a decoding error.
             let _ = (rendered.write)(event, text);
-        } else if let Some(message) = self.message.as_ref().and_then(|message| message.get(event)) {
+        } else if let Some(message) = self.message.as_ref().and_then(|message| self::text(message, event)) {
             text.push_str(&message);
         }
     }
 
     /// Returns the first tag of an event, or else its component.
     pub fn tag<'e>(&self, event: &Event<'e>) -> Option<Cow<'e, str>> {
-        let text = |field: &Option<TextField>| field.as_ref()?.get(event);
+        let text = |field: &Option<TextField>| text(field.as_ref()?, event);
         text(&self.tag).or_else(|| text(&self.component)).filter(|tag| !tag.is_empty())
     }
 }

@@ -17,6 +17,7 @@ use super::last_context::{LastContext, PlaceNodes, alignment};
 use super::name_fields::NameFields;
 use super::named_objects::{NamedObjects, ObjectFields};
 use super::span_edge::SpanEdge;
+use super::text_field::TextField;
 use super::thread_fields::ThreadFields;
 use super::tracks::name_key;
 use crate::span_name::{category_and_span, has_span_name, span_name};
@@ -99,7 +100,9 @@ pub struct ViewerClass {
     thread: Option<FieldRef>,
     processor: Option<FieldRef>,
     /// Process name and thread name.
-    place_names: [Option<FieldRef>; 2],
+    place_names: [Option<TextField>; 2],
+    /// Text that identifies the thread, which serves as its name.
+    thread_text: Option<TextField>,
     keys: Vec<FieldRef>,
     counter: CounterFields,
     stack: Option<FieldRef>,
@@ -131,21 +134,52 @@ struct ContextUse {
 
 impl ContextUse {
     /// Finds the use of the common context in the event's class, given its place fields.
-    fn from_event(event: &Event<'_>, fields: [&Option<FieldRef>; 6]) -> Self {
+    fn from_event(
+        event: &Event<'_>,
+        process: &ProcessFields,
+        thread: Option<&FieldRef>,
+        names: &[Option<TextField>; 2],
+    ) -> Self {
+        let [machine, component] = process.names.each_ref().map(field_of);
+        let [process_name, thread_name] = names.each_ref().map(field_of);
+        let fields = [process.number.as_ref(), machine, component, thread, process_name, thread_name];
         let is_in_context = |field: &FieldRef| field.scope() == Scope::CommonContext;
         let is_whole = fields.into_iter().flatten().all(is_in_context);
-        let nodes = fields.map(|field| field.as_ref().map_or(u32::MAX, FieldRef::node));
+        let nodes = fields.map(|field| field.map_or(u32::MAX, FieldRef::node));
         Self { alignment: alignment(event), place: is_whole.then_some(nodes) }
     }
 }
 
 /// Returns the thread name of a class that also has a thread number: a further text member with the same meaning.
-fn named_thread(event: &Event<'_>) -> Option<FieldRef> {
+fn named_thread(event: &Event<'_>) -> Option<TextField> {
     let mut threads = event.class.meanings.members(Meaning::Thread).skip(1);
     threads.find_map(|member| {
         let field = FieldRef::for_member(event, member)?;
-        matches!(field.class(event)?.kind, FieldKind::String { .. }).then_some(field)
+        let is_text = matches!(field.class(event)?.kind, FieldKind::String { .. });
+        is_text.then(|| TextField::new(event, field))
     })
+}
+
+/// Returns the text that identifies threads in the event's class. `None` for a number.
+fn thread_text(event: &Event<'_>) -> Option<TextField> {
+    let thread = FieldRef::for_meaning(event, Meaning::Thread)?;
+    let is_number = thread.class(event).is_some_and(|class| class.integer().is_some());
+    (!is_number).then(|| TextField::new(event, thread))
+}
+
+fn field_of(text: &Option<TextField>) -> Option<&FieldRef> {
+    text.as_ref().map(TextField::field)
+}
+
+/// Returns a text, which is kept in `place` unless it is borrowed.
+fn kept<'t>(text: Cow<'t, str>, place: &'t mut String) -> &'t str {
+    match text {
+        Cow::Borrowed(text) => text,
+        Cow::Owned(text) => {
+            *place = text;
+            place
+        }
+    }
 }
 
 /// Process fields in an event class.
@@ -155,7 +189,7 @@ pub struct ProcessFields {
     /// Process number of the whole trace, for events without their own.
     trace_process: Option<u64>,
     /// Machine name and component name, used if no number is known.
-    names: [Option<FieldRef>; 2],
+    names: [Option<TextField>; 2],
 }
 
 impl ProcessFields {
@@ -164,7 +198,7 @@ impl ProcessFields {
         let number = FieldRef::for_meaning(event, Meaning::Process);
         let trace_process = event.stream.trace.class.environment_number("vpid");
         let is_numbered = number.is_some() || trace_process.is_some();
-        let name = |meaning| if is_numbered { None } else { FieldRef::for_meaning(event, meaning) };
+        let name = |meaning| if is_numbered { None } else { TextField::for_meaning(event, meaning) };
         Self { number, trace_process, names: [name(Meaning::Machine), name(Meaning::Component)] }
     }
 
@@ -178,10 +212,10 @@ impl ProcessFields {
 
     fn number_from_names(&self, event: &Event<'_>) -> Option<u64> {
         let [machine, component] = &self.names;
-        let component = event.get(component.as_ref()?)?.as_str().filter(|name| !name.is_empty())?;
+        let component = component.as_ref()?.get(event).filter(|name| !name.is_empty())?;
         // Components without a machine name share one unnamed machine.
-        let machine = machine.as_ref().and_then(|machine| event.get(machine)?.as_str()).unwrap_or_default();
-        let mut hash = ValueHash::new(name_key(machine));
+        let machine = machine.as_ref().and_then(|machine| machine.get(event)).unwrap_or_default();
+        let mut hash = ValueHash::new(name_key(&machine));
         hash.bytes(component.as_bytes());
         Some(hash.finish() | NAMED_PROCESS)
     }
@@ -217,15 +251,14 @@ impl ViewerClass {
             _ => display.name.as_deref().unwrap_or(name),
         };
         let tasks = has(Meaning::OperationId).then(|| TaskFields::from_event(event, false));
-        let process_name = first(Meaning::ProcessName).or_else(|| first(Meaning::Component));
+        let text = |meaning| TextField::for_meaning(event, meaning);
+        let process_name = text(Meaning::ProcessName).or_else(|| text(Meaning::Component));
         let is_hidden = |meaning| matches!(meaning, Meaning::Stack | Meaning::Hidden);
         let hidden = class.meanings.iter().filter(|(_, meaning)| is_hidden(*meaning));
         let (process, thread) = (ProcessFields::from_event(event), first(Meaning::Thread));
-        let place_names = [process_name, first(Meaning::ThreadName).or_else(|| named_thread(event))];
-        let ([machine, component], [process_name, thread_name]) = (&process.names, &place_names);
-        let fields = [&process.number, machine, component, &thread, process_name, thread_name];
+        let place_names = [process_name, text(Meaning::ThreadName).or_else(|| named_thread(event))];
         Self {
-            context: ContextUse::from_event(event, fields),
+            context: ContextUse::from_event(event, &process, thread.as_ref(), &place_names),
             form,
             category: display.category.as_deref().unwrap_or(category).to_owned(),
             name: name.to_owned(),
@@ -234,6 +267,7 @@ impl ViewerClass {
             thread,
             processor: FieldRef::for_processor(event),
             place_names,
+            thread_text: thread_text(event),
             keys,
             counter,
             stack: first(Meaning::Stack),
@@ -263,10 +297,16 @@ impl ViewerClass {
         context: Option<u64>,
         last: &'p mut LastContext,
     ) -> EventPlace<'p> {
-        let read = || self.add_names(event, self.own_place(event));
+        let own = || self.own_place(event);
         let place = match (context, &self.context.place) {
-            (Some(context), Some(nodes)) => last.place(context, nodes, read),
-            _ => read(),
+            (Some(context), Some(nodes)) => {
+                if !last.has_place(context, nodes) {
+                    let mut texts = Default::default();
+                    last.set_place(context, *nodes, self.add_names(event, own(), &mut texts));
+                }
+                last.place()
+            }
+            _ => self.add_names(event, own(), last.texts()),
         };
         self.keep_track(EventPlace { processor: self.processor_of(event), ..place })
     }
@@ -324,25 +364,32 @@ impl ViewerClass {
 
     /// Reads an event's process and thread.
     fn own_place<'e>(&self, event: &Event<'e>) -> EventPlace<'e> {
-        let value = |field: &Option<FieldRef>| {
-            let value = event.get(field.as_ref()?);
-            value.filter(|value| !matches!(value, FieldValue::Null))
-        };
-        let thread = value(&self.thread);
+        let thread = self.thread.as_ref().and_then(|thread| event.get(thread));
+        let thread = thread.filter(|value| !matches!(value, FieldValue::Null));
         EventPlace {
             process: self.process.number(event),
             thread: thread.map(|thread| thread.key()),
-            // A thread may be identified by its name alone.
-            thread_name: thread.and_then(|thread| thread.as_str()),
             ..EventPlace::default()
         }
     }
 
-    /// Adds an event's process name and thread name.
-    fn add_names<'e>(&self, event: &Event<'e>, place: EventPlace<'e>) -> EventPlace<'e> {
-        let [process_name, thread_name] =
-            self.place_names.each_ref().map(|field| event.get(field.as_ref()?)?.as_str());
-        EventPlace { process_name, thread_name: thread_name.or(place.thread_name), ..place }
+    /// Adds an event's process name and thread name. `texts` are buffers for them.
+    fn add_names<'p>(
+        &self,
+        event: &Event<'p>,
+        place: EventPlace<'p>,
+        texts: &'p mut [String; 2],
+    ) -> EventPlace<'p> {
+        let text = |field: &Option<TextField>| field.as_ref()?.get(event);
+        let [process_name, thread_name] = self.place_names.each_ref().map(text);
+        // A thread may be identified by its name alone.
+        let thread_name = thread_name.or_else(|| text(&self.thread_text));
+        let [process_text, thread_text] = texts;
+        EventPlace {
+            process_name: process_name.map(|name| kept(name, process_text)),
+            thread_name: thread_name.map(|name| kept(name, thread_text)),
+            ..place
+        }
     }
 
     /// Returns the names that match span ends to starts. `name` is the event's own name, if it has one.

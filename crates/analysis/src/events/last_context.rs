@@ -37,6 +37,8 @@ pub struct LastContext {
     /// Hits minus misses.
     hits: i32,
     place: ContextPlace,
+    /// Buffers for names that are not in UTF-8.
+    texts: [String; 2],
 }
 
 /// Place from a common context.
@@ -97,19 +99,26 @@ impl LastContext {
         Some(self.number)
     }
 
-    /// Returns the place that a numbered context tells in these fields. It is read only if it differs from the last
-    /// one. It lacks the processor.
+    /// Returns `true` if the last place is the one that a numbered context tells in these fields.
     #[inline]
-    pub(super) fn place<'p>(
-        &mut self,
-        context: u64,
-        nodes: &PlaceNodes,
-        read: impl FnOnce() -> EventPlace<'p>,
-    ) -> EventPlace<'_> {
-        let known = &mut self.place;
-        if known.context != context || known.nodes != *nodes {
-            known.set(context, *nodes, read());
-        }
+    pub(super) fn has_place(&self, context: u64, nodes: &PlaceNodes) -> bool {
+        self.place.context == context && self.place.nodes == *nodes
+    }
+
+    /// Replaces the last place.
+    pub(super) fn set_place(&mut self, context: u64, nodes: PlaceNodes, place: EventPlace<'_>) {
+        self.place.set(context, nodes, place);
+    }
+
+    /// Returns buffers for the names of a place that is not kept.
+    pub(super) fn texts(&mut self) -> &mut [String; 2] {
+        &mut self.texts
+    }
+
+    /// Returns the last place. It lacks the processor.
+    #[inline]
+    pub(super) fn place(&self) -> EventPlace<'_> {
+        let known = &self.place;
         EventPlace {
             process: known.process,
             process_name: known.process_name.as_deref(),

@@ -1,5 +1,6 @@
 //! Event names used instead of the class name.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use ichnos_model::Event;
@@ -8,12 +9,13 @@ use ichnos_model::field::FieldRef;
 use ichnos_model::meaning::Meaning;
 
 use super::named_objects::{NamedObjects, object_key};
+use super::text_field::TextField;
 
 /// Fields that name the events of a class.
 #[derive(Debug)]
 pub struct NameFields {
     /// Name text, or number of the object whose name is the event name.
-    name: Option<FieldRef>,
+    name: Option<TextField>,
     /// Number of the object that the event is about.
     about: Option<FieldRef>,
 }
@@ -24,8 +26,9 @@ impl NameFields {
         let display = event.class.display.as_deref();
         let path = |path: Option<&String>| FieldRef::new(event, path?);
         let name = path(display.and_then(|display| display.name_field.as_ref()));
+        let name = name.or_else(|| FieldRef::for_meaning(event, Meaning::EventName));
         Self {
-            name: name.or_else(|| FieldRef::for_meaning(event, Meaning::EventName)),
+            name: name.map(|name| TextField::new(event, name)),
             about: path(display.and_then(|display| display.about.as_ref())),
         }
     }
@@ -53,23 +56,30 @@ impl NameFields {
 
     /// Returns the objects that can name an event. The last argument is the trace number and the process number.
     pub fn objects(&self, event: &Event<'_>, (trace, process): (u64, Option<u64>)) -> NameObjects {
-        let key = |field: &Option<FieldRef>| {
-            let number = event.get(field.as_ref()?)?.as_u64()?;
+        let key = |field: Option<&FieldRef>| {
+            let number = event.get(field?)?.as_u64()?;
             Some(object_key(trace, process, number))
         };
-        NameObjects { own: key(&self.name), about: key(&self.about) }
+        let own = self.name.as_ref().map(TextField::field);
+        NameObjects { own: key(own), about: key(self.about.as_ref()) }
     }
 
     /// Returns the event's own name: a text, or the class name followed by a number. `text` is a buffer for it.
     pub fn own_name<'t>(&self, event: &Event<'t>, class: &str, text: &'t mut String) -> Option<&'t str> {
-        let field = self.name.as_ref()?;
-        let value = event.get(field)?;
-        if let Some(name) = value.as_str() {
-            return Some(name).filter(|name| !name.is_empty());
+        let name = self.name.as_ref()?;
+        let value = event.get(name.field())?;
+        match name.text_of(value) {
+            Some(Cow::Borrowed(name)) => return Some(name).filter(|name| !name.is_empty()),
+            Some(Cow::Owned(name)) => {
+                *text = name;
+                return Some(&**text).filter(|name| !name.is_empty());
+            }
+            None => {}
         }
         let number = value.as_i128()?;
         text.clear();
-        let base = field.class(event).and_then(|class| class.integer()).map(|integer| integer.preferred_base);
+        let base =
+            name.field().class(event).and_then(|class| class.integer()).map(|integer| integer.preferred_base);
         // Writing to a string does not fail.
         let _ = match base {
             Some(DisplayBase::Hexadecimal) => write!(text, "{class} {number:#x}"),

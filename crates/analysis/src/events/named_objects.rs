@@ -7,6 +7,7 @@ use ichnos_model::Event;
 use ichnos_model::digest::ValueHash;
 use ichnos_model::field::{FieldRef, FieldValue};
 
+use super::text_field::TextField;
 use ichnos_export::duration;
 
 /// Maximum number of objects. Further objects stay unnamed.
@@ -42,7 +43,7 @@ pub enum ObjectNote<'e> {
 pub struct ObjectFields {
     object: FieldRef,
     /// `None` if the events end the object.
-    name: Option<FieldRef>,
+    name: Option<TextField>,
     /// `true` if the object is named by its period in nanoseconds.
     is_period: bool,
 }
@@ -53,7 +54,7 @@ impl ObjectFields {
         let display = event.class.display.as_deref()?;
         let object = FieldRef::new(event, display.object.as_deref()?)?;
         let name = match &display.object_name {
-            Some(path) => Some(FieldRef::new(event, path)?),
+            Some(path) => Some(TextField::new(event, FieldRef::new(event, path)?)),
             None => None,
         };
         Some(Self { object, name, is_period: display.unit.as_deref() == Some("ns") })
@@ -69,9 +70,15 @@ impl ObjectFields {
         let key = |value: FieldValue<'_>| Some(object_key(trace, process, value.as_u64()?));
         let object = key(event.get(&self.object)?)?;
         let Some(name) = &self.name else { return Some((object, ObjectNote::End)) };
-        let value = event.get(name)?;
-        let note = match value.as_str() {
-            Some(name) => ObjectNote::Name(Cow::Borrowed(&name[..name.floor_char_boundary(MOST_NAME)])),
+        let value = event.get(name.field())?;
+        let note = match name.text_of(value) {
+            Some(Cow::Borrowed(name)) => {
+                ObjectNote::Name(Cow::Borrowed(&name[..name.floor_char_boundary(MOST_NAME)]))
+            }
+            Some(Cow::Owned(mut name)) => {
+                name.truncate(name.floor_char_boundary(MOST_NAME));
+                ObjectNote::Name(name.into())
+            }
             None if self.is_period => {
                 ObjectNote::Name(format!("every {}", duration(value.as_i128()?)).into())
             }

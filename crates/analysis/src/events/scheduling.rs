@@ -26,7 +26,9 @@ pub fn next_thread<'e>(
 ) -> Option<NamedThread<'e>> {
     match class.threads.as_ref().filter(|threads| threads.has_target()) {
         Some(threads) => threads.target(event),
-        None => Some(NamedThread { number: place.thread?, name: place.thread_name.unwrap_or_default() }),
+        None => {
+            Some(NamedThread { number: place.thread?, name: place.thread_name.unwrap_or_default().into() })
+        }
     }
 }
 
@@ -322,7 +324,7 @@ impl Scheduling {
             }
         }
         if let (Some(thread), Some(process)) = (place.thread, place.process) {
-            self.name(trace, NamedThread { number: thread, name: "" }, Some(process));
+            self.name(trace, NamedThread { number: thread, name: "".into() }, Some(process));
         }
         if class.form == EventForm::Switch {
             match place.processor {
@@ -370,7 +372,7 @@ mod tests {
     #[test]
     fn thread_numbers_are_reused() {
         let mut scheduling = Scheduling::default();
-        let named = |number, name| NamedThread { number, name };
+        let named = |number, name: &'static str| NamedThread { number, name: name.into() };
         scheduling.name(0, named(7, "first"), Some(5));
         let index = scheduling.index(0, 7);
         let known = |scheduling: &mut Scheduling| {

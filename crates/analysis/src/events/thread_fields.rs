@@ -1,18 +1,22 @@
 //! Fields about threads other than the event's own.
 
+use std::borrow::Cow;
+
 use ichnos_model::Event;
 use ichnos_model::class::{FieldKind, Value};
 use ichnos_model::field::FieldRef;
 use ichnos_model::meaning::Meaning;
 
+use super::text_field::TextField;
+
 /// Fields about threads other than the event's own.
 #[derive(Debug)]
 pub struct ThreadFields {
     target: Option<FieldRef>,
-    target_name: Option<FieldRef>,
+    target_name: Option<TextField>,
     target_process: Option<FieldRef>,
     previous: Option<FieldRef>,
-    previous_name: Option<FieldRef>,
+    previous_name: Option<TextField>,
     previous_state: Option<FieldRef>,
     /// `true` if every event has the previous thread and its Linux state number.
     pub has_linux_states: bool,
@@ -97,18 +101,19 @@ const NAMED: [(&str, PreviousState); 6] = [
 ];
 
 /// Thread that an event is about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NamedThread<'e> {
     /// Thread identifier.
     pub number: u64,
     /// Thread name, empty if unknown.
-    pub name: &'e str,
+    pub name: Cow<'e, str>,
 }
 
 impl ThreadFields {
     /// Finds the thread fields in the event's class. `None` if the class lacks them.
     pub fn from_event(event: &Event<'_>) -> Option<Self> {
         let first = |meaning| FieldRef::for_meaning(event, meaning);
+        let text = |meaning| TextField::for_meaning(event, meaning);
         let has_linux_states = is_plain_integer(event, Meaning::PreviousThread)
             && is_plain_integer(event, Meaning::PreviousState);
         // LTTng's member name, then perf's.
@@ -117,10 +122,10 @@ impl ThreadFields {
             .find_map(|name| event.stream.trace.class.environment(name).and_then(Value::as_text));
         let found = Self {
             target: first(Meaning::TargetThread),
-            target_name: first(Meaning::TargetThreadName),
+            target_name: text(Meaning::TargetThreadName),
             target_process: first(Meaning::TargetProcess),
             previous: first(Meaning::PreviousThread),
-            previous_name: first(Meaning::PreviousThreadName),
+            previous_name: text(Meaning::PreviousThreadName),
             previous_state: first(Meaning::PreviousState),
             has_linux_states,
             is_since_4_14: release.is_some_and(is_since_4_14),
@@ -131,11 +136,11 @@ impl ThreadFields {
     fn thread<'e>(
         event: &Event<'e>,
         number: &Option<FieldRef>,
-        name: &Option<FieldRef>,
+        name: &Option<TextField>,
     ) -> Option<NamedThread<'e>> {
         let number = event.get(number.as_ref()?)?.as_u64()?;
         // An empty name means that it is unknown.
-        let name = name.as_ref().and_then(|name| event.get(name)?.as_str()).unwrap_or_default();
+        let name = name.as_ref().and_then(|name| name.get(event)).unwrap_or_default();
         Some(NamedThread { number, name })
     }
 

@@ -231,7 +231,7 @@ impl ThreadStates {
         let ran = *running;
         let first = Some(*first).filter(|_| !*is_switched);
         let next = next_thread(event, class, place);
-        (*running, *is_switched) = (next.map(|next| next.number), true);
+        (*running, *is_switched) = (next.as_ref().map(|next| next.number), true);
         let previous = class.threads.as_ref().and_then(|threads| threads.previous(event));
         let previous = previous.map(|previous| previous.number).or(ran);
         if let Some(ran) = ran.filter(|ran| Some(*ran) != previous) {

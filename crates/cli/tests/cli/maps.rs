@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
-use crate::support::{Directory, ichnos, ichnos_in, recorded};
+use crate::support::{Directory, ichnos, ichnos_in, recorded, root};
 use crate::transcript::transcript;
 
 const EVENTS: &str = r#"{"ts":1000,"name":"app:request_begin","payload":{"id":1,"path":"/a"}}
@@ -83,6 +83,32 @@ fn written_traces_keep_roles() {
         let arguments = ["convert", "events.jsonl", "--map", "map.toml", "--losses", "-o", written];
         ichnos_in(&directory, arguments).expect(0, &[]);
         assert_eq!(spans(written, &[]), wanted, "{written}");
+    }
+}
+
+/// .NET programs write UTF-16.
+#[test]
+fn mapped_names_are_in_any_encoding() {
+    let directory = Directory::new("map-encodings");
+    let input = root().join("examples/hello-dotnet");
+    for (meaning, format, name) in [
+        ("name", "chrome", r#"{"name":"NAME","cat":"Hello-World""#),
+        ("component", "chrome", r#""args":{"name":"NAME"}"#),
+        ("process-name", "chrome", r#""args":{"name":"NAME"}"#),
+        ("thread-name", "chrome", r#""args":{"name":"NAME"}"#),
+        ("component", "otlp", r#""NAME""#),
+        ("machine", "otlp", r#"{"key":"host.name","value":{"stringValue":"NAME"}}"#),
+    ] {
+        let map = format!("[[event]]\nmatch = '*/Greeting'\nfields = {{ {meaning} = 'text' }}\n");
+        std::fs::write(directory.join("map.toml"), map).unwrap();
+        let arguments =
+            ["convert", "--map", "map.toml", "--event", "*/Greeting", "--force", "--to", format, "-o", "out"];
+        ichnos_in(&directory, arguments.into_iter().chain([input.to_str().unwrap()])).expect(0, &[]);
+        let out = std::fs::read_to_string(directory.join("out")).unwrap();
+        for text in ["grüezi", "ade"] {
+            assert!(out.contains(&name.replace("NAME", text)), "{meaning}: {out}");
+        }
+        assert!(!out.contains("\\u0000"), "{meaning}: {out}");
     }
 }
 

@@ -1,5 +1,7 @@
 //! Event classes for OTLP.
 
+use std::borrow::Cow;
+
 use ichnos_model::Event;
 use ichnos_model::class::Value;
 use ichnos_model::field::FieldRef;
@@ -13,6 +15,7 @@ use crate::arguments::{ArgumentNames, ScopeNames};
 use crate::log_line::LogFields;
 use ichnos_analysis::events::class::{EventForm, ViewerClass};
 use ichnos_analysis::events::losses::{record_class_losses, record_loss};
+use ichnos_analysis::events::text_field::TextField;
 use ichnos_analysis::tasks::TaskFields;
 
 /// Name prefix for attributes from the end event of a span.
@@ -31,8 +34,8 @@ pub(super) struct OtlpClass {
     pub(super) scope: u32,
     /// Fields of log records between the time and the attributes, if they are the same for all events.
     pub(super) record: Option<Box<[u8]>>,
-    machine: Option<FieldRef>,
-    component: Option<FieldRef>,
+    machine: Option<TextField>,
+    component: Option<TextField>,
     thread: Option<FieldRef>,
     log: LogFields,
     host: Option<Box<str>>,
@@ -67,7 +70,6 @@ impl OtlpClass {
             EventForm::End | EventForm::KeyedEnd => END,
             _ => "",
         };
-        let first = |meaning| FieldRef::for_meaning(event, meaning);
         let environment = |name| match event.stream.trace.class.environment(name) {
             Some(Value::Text(text)) if !text.is_empty() => Some(text.as_str().into()),
             _ => None,
@@ -77,9 +79,9 @@ impl OtlpClass {
             mentions: mentions.filter(|fields| !fields.is_empty()),
             scopes: ScopeNames::all_with_prefix(event, &class, prefix, names),
             scope: scopes.named(&class.category),
-            machine: first(Meaning::Machine),
-            component: first(Meaning::Component),
-            thread: first(Meaning::Thread),
+            machine: TextField::for_meaning(event, Meaning::Machine),
+            component: TextField::for_meaning(event, Meaning::Component),
+            thread: FieldRef::for_meaning(event, Meaning::Thread),
             log: LogFields::for_event(event),
             host: environment("hostname"),
             process_name: environment("procname"),
@@ -95,15 +97,15 @@ impl OtlpClass {
     }
 
     /// Returns the machine name of an event.
-    pub(super) fn host<'e>(&'e self, event: &Event<'e>) -> Option<&'e str> {
-        let own = self.machine.as_ref().and_then(|machine| event.get(machine)?.as_str());
-        own.or(self.host.as_deref())
+    pub(super) fn host<'e>(&'e self, event: &Event<'e>) -> Option<Cow<'e, str>> {
+        let own = self.machine.as_ref().and_then(|machine| machine.get(event));
+        own.or_else(|| self.host.as_deref().map(Cow::Borrowed))
     }
 
     /// Returns the component name of an event, or the trace's process name.
-    pub(super) fn component<'e>(&'e self, event: &Event<'e>) -> Option<&'e str> {
-        let own = self.component.as_ref().and_then(|component| event.get(component)?.as_str());
-        own.or(self.process_name.as_deref())
+    pub(super) fn component<'e>(&'e self, event: &Event<'e>) -> Option<Cow<'e, str>> {
+        let own = self.component.as_ref().and_then(|component| component.get(event));
+        own.or_else(|| self.process_name.as_deref().map(Cow::Borrowed))
     }
 
     /// Returns the thread number of an event.

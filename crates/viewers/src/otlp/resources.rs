@@ -69,6 +69,7 @@ impl Resources {
     pub(super) fn key(&mut self, context: &EventContext<'_, '_>, last: &mut LastResource) -> (u64, bool) {
         let EventContext { event, class, place, .. } = context;
         let names = [class.host(event), class.component(event)];
+        let names = names.each_ref().map(Option::as_deref);
         let [host, component] = names;
         // Tracks do not matter here.
         if let Some(key) =

@@ -40,7 +40,7 @@ impl PacketWriter<'_> {
         };
         let threads = class.threads.as_ref();
         let own = place.thread.filter(|_| threads.is_some_and(|threads| threads.has_target()));
-        let own = own.map(|number| NamedThread { number, name: "" });
+        let own = own.map(|number| NamedThread { number, name: "".into() });
         let previous = threads.and_then(|threads| threads.previous(event)).or(own);
         let state = threads.and_then(|threads| threads.previous_state(event));
         let begins = self.out.len();
@@ -51,7 +51,7 @@ impl PacketWriter<'_> {
                 let Some(PreviousState::Linux(state)) = state else { return false };
                 self.switch(processor, (previous, state), next)
             }
-            (EventForm::Switch, _) => self.run(processor, previous.zip(state), next),
+            (EventForm::Switch, previous) => self.run(processor, previous.zip(state), next),
             (_, Some(waker)) => self.waking(processor, waker, next),
             // For a running thread, it would end the processor slice.
             (_, None) => !location.is_running && self.can_run(processor, next),
@@ -69,12 +69,12 @@ impl PacketWriter<'_> {
         (previous, state): (NamedThread<'_>, i64),
         next: NamedThread<'_>,
     ) -> bool {
-        self.ftrace_event(processor, [previous, next], |out| {
+        self.ftrace_event(processor, [previous.number, next.number], |out| {
             let switch = begin(out, ftrace::SWITCH);
-            push_name(out, ftrace::PREVIOUS_NAME, previous.name);
+            push_name(out, ftrace::PREVIOUS_NAME, &previous.name);
             push_unsigned(out, ftrace::PREVIOUS_THREAD, previous.number);
             push_signed(out, ftrace::PREVIOUS_STATE, state);
-            push_name(out, ftrace::NEXT_NAME, next.name);
+            push_name(out, ftrace::NEXT_NAME, &next.name);
             push_unsigned(out, ftrace::NEXT_THREAD, next.number);
             push_unsigned(out, ftrace::NEXT_PRIORITY, UNKNOWN_PRIORITY);
             end(out, switch);
@@ -83,22 +83,17 @@ impl PacketWriter<'_> {
 
     /// Writes that a thread wakes another thread.
     fn waking(&mut self, processor: u64, waker: NamedThread<'_>, woken: NamedThread<'_>) -> bool {
-        self.ftrace_event(processor, [waker, woken], |out| {
+        self.ftrace_event(processor, [waker.number, woken.number], |out| {
             let waking = begin(out, ftrace::WAKING);
-            push_name(out, ftrace::WOKEN_NAME, woken.name);
+            push_name(out, ftrace::WOKEN_NAME, &woken.name);
             push_unsigned(out, ftrace::WOKEN_THREAD, woken.number);
             end(out, waking);
         })
     }
 
     /// Writes an event of the first thread. Returns `false` if a number does not fit.
-    fn ftrace_event(
-        &mut self,
-        processor: u64,
-        threads: [NamedThread<'_>; 2],
-        push: impl FnOnce(&mut Vec<u8>),
-    ) -> bool {
-        if threads.iter().any(|thread| i32::try_from(thread.number).is_err()) {
+    fn ftrace_event(&mut self, processor: u64, threads: [u64; 2], push: impl FnOnce(&mut Vec<u8>)) -> bool {
+        if threads.iter().any(|thread| i32::try_from(*thread).is_err()) {
             return false;
         }
         let at = begin(self.out, trace::PACKET);
@@ -107,7 +102,7 @@ impl PacketWriter<'_> {
         push_unsigned(self.out, ftrace::PROCESSOR, processor);
         let record = begin(self.out, ftrace::EVENT);
         push_unsigned(self.out, ftrace::TIMESTAMP, self.time);
-        push_unsigned(self.out, ftrace::THREAD, threads[0].number);
+        push_unsigned(self.out, ftrace::THREAD, threads[0]);
         push(self.out);
         end(self.out, record);
         end(self.out, bundle);

@@ -50,7 +50,7 @@ impl PacketWriter<'_> {
         self.sequence.id.push(self.out);
         let task = begin(self.out, packet::TASK_STATE);
         push_unsigned(self.out, task_state::PROCESSOR, processor);
-        push_name(self.out, task_state::NAME, thread.name);
+        push_name(self.out, task_state::NAME, &thread.name);
         push_unsigned(self.out, task_state::THREAD, thread.number);
         push_unsigned(self.out, task_state::STATE, state);
         end(self.out, task);
