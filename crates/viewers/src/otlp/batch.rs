@@ -100,18 +100,17 @@ pub(super) struct MetricHead {
     pub(super) data: MetricData,
 }
 
-impl MetricHead {
-    /// Returns its number.
-    pub(super) fn key(&self) -> u64 {
-        let (kind, temporality) = match self.data {
-            MetricData::Gauge => (0, 0),
-            MetricData::Sum { temporality, is_monotonic } => (1 + 2 * u64::from(is_monotonic), temporality),
-            MetricData::Histogram { temporality } => (2, temporality),
-            MetricData::Exponential { temporality } => (4, temporality),
-            MetricData::Summary => (5, 0),
+impl MetricData {
+    /// Returns the number of a metric. `texts` are the [keys](name_key) of its name, unit and description.
+    pub(super) fn metric_key(self, texts: [u64; 3]) -> u64 {
+        let (kind, temporality) = match self {
+            Self::Gauge => (0, 0),
+            Self::Sum { temporality, is_monotonic } => (1 + 2 * u64::from(is_monotonic), temporality),
+            Self::Histogram { temporality } => (2, temporality),
+            Self::Exponential { temporality } => (4, temporality),
+            Self::Summary => (5, 0),
         };
         let data = temporality.wrapping_mul(8).wrapping_add(kind);
-        let texts = [&self.name, &self.unit, &self.description].map(|text| name_key(text));
         texts.into_iter().rev().fold(data.rotate_left(32), |key, text| key.rotate_left(1) ^ text)
     }
 }

@@ -14,6 +14,7 @@ use super::ids::{SpanId, TraceId, from_hex};
 use super::point_value::PointValue;
 use crate::arguments::{ArgumentNames, ArgumentSink, ScopeArguments, ScopeNames};
 use ichnos_analysis::events::losses::record_loss;
+use ichnos_analysis::events::tracks::name_key;
 
 /// Keys in arrays that hold names and texts.
 const NAME: &str = "name";
@@ -41,6 +42,8 @@ const LISTS: [&str; 8] = [
 #[derive(Debug)]
 pub(super) struct ElementClass {
     pub(super) role: Arc<ElementRole>,
+    /// Keys of the name and the description, which can be long.
+    text_keys: [u64; 2],
     /// Trace, span and parent identifiers.
     ids: [Option<FieldRef>; 3],
     own: OwnFields,
@@ -117,6 +120,7 @@ impl ElementClass {
             scope: OriginFields::of_scope(event, &role, names),
             resource: OriginFields::of_resource(event, &role, names),
             shared: shared.filter(|_| role.is_shared),
+            text_keys: [&role.name, &role.description].map(|text| name_key(text)),
             role,
         })
     }
@@ -227,6 +231,14 @@ impl<'e> ElementEvent<'_, 'e> {
         match self.element.shared {
             Some(_) => self.element.own.text(self.event, element_field::DESCRIPTION),
             None => Cow::Borrowed(&self.element.role.description),
+        }
+    }
+
+    /// Returns the keys of the name and the description.
+    pub(super) fn text_keys(&self) -> [u64; 2] {
+        match self.element.shared {
+            Some(_) => [self.name(), self.description()].map(|text| name_key(&text)),
+            None => self.element.text_keys,
         }
     }
 

@@ -391,13 +391,18 @@ impl Telemetry {
             ElementPart::Summary => MetricData::Summary,
             _ => MetricData::Gauge,
         };
-        let unit = read.shared_unit().or_else(|| context.class.class.unit(context.event));
-        let (unit, description) = (unit.unwrap_or_default().into_owned(), read.description().into_owned());
-        let head = MetricHead { name: read.name().into_owned(), description, unit, data };
-        let group = GroupKey { metric: head.key(), ..group };
+        let unit = read.shared_unit().or_else(|| context.class.class.unit(context.event)).unwrap_or_default();
+        let [name, description] = read.text_keys();
+        let group = GroupKey { metric: data.metric_key([name, name_key(&unit), description]), ..group };
+        let head = || MetricHead {
+            name: read.name().into_owned(),
+            description: read.description().into_owned(),
+            unit: unit.into_owned(),
+            data,
+        };
         let Self { batches, encoder, .. } = self;
         let [_, _, metrics] = batches;
         let time = context.own_time();
-        metrics.add(group, || head, |out| encoder.push_element_point(read, time, out))
+        metrics.add(group, head, |out| encoder.push_element_point(read, time, out))
     }
 }
