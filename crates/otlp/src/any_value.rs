@@ -48,6 +48,11 @@ impl<'a> NamedValue<'a> {
         Self { name: Cow::Borrowed(name), value }
     }
 
+    /// Returns the size of the name and the value: see [`AnyValue::size`].
+    pub(crate) fn size(&self) -> usize {
+        self.name.len() + self.value.size()
+    }
+
     /// Copies the name and the value.
     pub(crate) fn into_owned(self) -> NamedValue<'static> {
         NamedValue { name: Cow::Owned(self.name.into_owned()), value: self.value.into_owned() }
@@ -63,6 +68,18 @@ impl AnyValue<'_> {
     /// Creates a text with the hexadecimal digits of an identifier.
     pub(crate) fn id(bytes: &[u8]) -> AnyValue<'static> {
         AnyValue::Text(Cow::Owned(to_hex(bytes).into_bytes()))
+    }
+
+    /// Returns the size in bytes, with 32 bytes for each value in it, because a value takes longer to copy than a byte.
+    pub(crate) fn size(&self) -> usize {
+        const OF_VALUE: usize = 32;
+        let inner = match self {
+            Self::Text(bytes) | Self::Bytes(bytes) => bytes.len(),
+            Self::Array(elements) => elements.iter().map(AnyValue::size).sum(),
+            Self::List(members) => members.iter().map(NamedValue::size).sum(),
+            _ => 0,
+        };
+        OF_VALUE + inner
     }
 
     /// Copies the value.

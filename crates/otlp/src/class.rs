@@ -156,10 +156,11 @@ pub(crate) fn push_class_key(
         push_key_text(key, name.as_bytes());
     }
     // Identifiers of other classes stay the same as in earlier versions.
-    if !draft.description.is_empty() || draft.has_unread_fields || origin.resource.has_entities {
+    let has_unread_fields = draft.has_unread_fields || scope.is_cut();
+    if !draft.description.is_empty() || has_unread_fields || origin.resource.has_unread_fields() {
         key.extend_from_slice(&u64::MAX.to_le_bytes());
         push_key_text(key, draft.description.as_bytes());
-        key.extend([draft.has_unread_fields, origin.resource.has_entities].map(u8::from));
+        key.extend([has_unread_fields, origin.resource.has_unread_fields()].map(u8::from));
     }
 }
 
@@ -228,7 +229,9 @@ fn element_role(draft: &EventDraft<'_>, shape: DraftShape<'_>, origin: DraftOrig
         has_lowered_values: shape.shapes.iter().any(AnyShape::is_lowered)
             || origins.iter().any(|attributes| attributes.is_lowered()),
         has_changed_origin: origins.iter().any(|attributes| attributes.is_changed),
-        has_unread_fields: draft.has_unread_fields || origin.resource.has_entities,
+        has_unread_fields: draft.has_unread_fields
+            || origin.scope.is_cut()
+            || origin.resource.has_unread_fields(),
         is_shared: shape.is_shared,
     }
 }

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::any_value::{AnyValue, NamedValue, ValueDecoder};
-use crate::draft::{DraftIds, DraftKind, EventDraft, MOST_TEXT, name_of};
+use crate::draft::{DraftIds, DraftKind, EventDraft, name_of};
 use crate::exemplar::exemplar;
 use crate::fault::Decoded;
 use crate::input::{EncodedMessage, FieldInput, FieldName, lossy};
 use crate::schema::{metric, point};
+use crate::shared_limits::cut_text;
 use ichnos_model::telemetry::{ElementPart, TEMPORALITIES, element_field};
 
 /// Kind of a metric.
@@ -62,26 +63,33 @@ pub(crate) struct MetricHead {
     form: PointForm,
     temporality: u64,
     is_monotonic: bool,
-    /// `true` if it has metadata, or a unit or description beyond [`MOST_TEXT`], which are not read.
-    has_unread_fields: bool,
+    /// `true` if it has metadata, which are not read.
+    has_metadata: bool,
+    /// Statements about texts that are cut: see [`cut_text`].
+    pub(crate) cuts: Vec<String>,
 }
+
+/// Maximum length of a metric name in messages, in bytes.
+const MOST_SHOWN: usize = 64;
 
 impl MetricHead {
     /// Returns its memory in bytes.
     pub(crate) fn memory(&self) -> usize {
-        size_of::<Self>() + self.name.capacity() + self.description.capacity() + self.unit.capacity()
+        let cuts = self.cuts.iter().map(|cut| size_of::<String>() + cut.capacity()).sum::<usize>();
+        size_of::<Self>() + self.name.capacity() + self.description.capacity() + self.unit.capacity() + cuts
     }
 
     /// Decodes a metric without its data points.
     pub(crate) fn decode(message: &EncodedMessage<'_>) -> Decoded<Self> {
         let mut head = Self::default();
+        let (mut name, mut description, mut unit) = (Cow::default(), Cow::default(), Cow::default());
         message.fields(metric::FIELDS, |field, input| {
             match field {
-                metric::NAME => head.name = lossy(input.text()?).into_owned(),
-                metric::DESCRIPTION => head.description = head.short_text(input)?,
-                metric::UNIT => head.unit = head.short_text(input)?,
+                metric::NAME => name = input.text()?,
+                metric::DESCRIPTION => description = input.text()?,
+                metric::UNIT => unit = input.text()?,
                 metric::METADATA => {
-                    head.has_unread_fields = true;
+                    head.has_metadata = true;
                     input.skip()?;
                 }
                 field => {
@@ -99,15 +107,20 @@ impl MetricHead {
             }
             Ok(())
         })?;
+        head.set_texts(name, description, unit);
         Ok(head)
     }
 
-    /// Decodes a text. Returns an empty text if it is too long for classes.
-    fn short_text(&mut self, input: FieldInput<'_, '_>) -> Decoded<String> {
-        let text = input.text()?;
-        let is_long = text.len() > MOST_TEXT;
-        self.has_unread_fields |= is_long;
-        Ok(if is_long { String::new() } else { lossy(text).into_owned() })
+    /// Sets the texts, of limited length.
+    fn set_texts(&mut self, name: Cow<'_, [u8]>, description: Cow<'_, [u8]>, unit: Cow<'_, [u8]>) {
+        let Self { cuts, .. } = self;
+        let name = lossy(cut_text(name, format_args!("the name of a metric"), cuts));
+        let shown = name.get(..name.floor_char_boundary(MOST_SHOWN)).unwrap_or_default();
+        let description =
+            cut_text(description, format_args!("the description of the metric {shown:?}"), cuts);
+        let unit = cut_text(unit, format_args!("the unit of the metric {shown:?}"), cuts);
+        (self.description, self.unit) = (lossy(description).into_owned(), lossy(unit).into_owned());
+        self.name = name.into_owned();
     }
 
     /// Passes the data points of a metric to `take`, with their ranges.
@@ -306,7 +319,7 @@ impl<'a> DataPoint<'a> {
             DraftIds::default(),
         );
         let (unit, description) = (&*head.unit, &*head.description);
-        let (part, has_unread_fields) = (head.form.part(), head.has_unread_fields);
+        let (part, has_unread_fields) = (head.form.part(), head.has_metadata || !head.cuts.is_empty());
         let mut draft = EventDraft { unit, description, part, has_unread_fields, ..draft };
         if !self.attributes.is_empty() {
             // Viewers show each series of the metric under this name.

@@ -26,10 +26,6 @@ ichnos_model::named_enum! {
     }
 }
 
-/// Maximum length of the texts that classes have, in bytes: the name of an element, the unit and the description of a
-/// metric, and the name of a scope. Each event is compared with the key of its class.
-pub(crate) const MOST_TEXT: usize = 1 << 10;
-
 /// An event: its time, identifiers and fields.
 #[derive(Debug)]
 pub(crate) struct EventDraft<'a> {

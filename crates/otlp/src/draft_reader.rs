@@ -13,9 +13,10 @@ use ichnos_model::{DataStream, Scope};
 use crate::any_value::{AnyValue, NamedValue};
 use crate::class::{DraftOrigin, DraftShape, event_class, find_class, push_class_key};
 use crate::digits::to_hex;
-use crate::draft::{DraftIds, DraftKind, EventDraft, MOST_TEXT};
+use crate::draft::{DraftIds, DraftKind, EventDraft};
 use crate::origin::{InstrumentationScope, name_text_pair};
 use crate::shape::{AnyShape, rename_repeated};
+use crate::shared_limits::MOST_TEXT;
 
 /// Maximum number of field classes of an event with its own class.
 const MOST_SHAPES: usize = 1 << 10;
@@ -88,7 +89,8 @@ impl DraftReader {
         });
         let ids = std::mem::take(&mut draft.ids);
         let mut any = EventDraft::new(draft.kind, Cow::Borrowed(b""), draft.time, ids);
-        (any.part, any.has_unread_fields) = (draft.part, draft.has_unread_fields);
+        any.part = draft.part;
+        any.has_unread_fields = draft.has_unread_fields || scope.is_cut();
         if let Some(key) = key {
             any.push("span", AnyValue::Key(key));
         }

@@ -67,6 +67,10 @@ pub(crate) struct EventIndexer {
     /// Numbers of accepted and rejected elements.
     pub(crate) accepted: u64,
     pub(crate) rejections: u64,
+    /// First statements about what is left out of resources, scopes and metrics, with the offsets of their messages in
+    /// the file, and the number of further ones.
+    pub(crate) cuts: Vec<RequestFault>,
+    pub(crate) further_cuts: u64,
     /// Maximum number of events, because each takes memory.
     pub(crate) most_events: usize,
     /// Memory for contexts and places, if it is limited.
@@ -120,6 +124,13 @@ impl EventIndexer {
 impl ElementVisitor for EventIndexer {
     fn origin(&mut self, origin: &ElementOrigin<'_, '_>) -> Decoded<()> {
         self.context = self.contexts.add(origin, self.file)?;
+        for cut in self.contexts.take_cuts() {
+            if self.cuts.len() < MOST_DESCRIBED {
+                self.cuts.push(RequestFault { at: cut.at + self.base, ..cut });
+            } else {
+                self.further_cuts += 1;
+            }
+        }
         self.take_memory(0)
     }
 

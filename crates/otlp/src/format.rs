@@ -100,6 +100,7 @@ impl TreeScan {
                 }
             }
             self.take_rejected(&name);
+            self.take_cuts(&name);
             options.progress.report(ScanStep::Indexed { files: number.into(), bytes: at as u64 });
         }
         self.files.push(RequestFile { name, bytes, encoding: form.encoding() });
@@ -116,6 +117,15 @@ impl TreeScan {
         }
         let all = std::mem::take(&mut self.indexer.rejections);
         self.further += all.saturating_sub(described);
+    }
+
+    /// Reports what is left out of the resources, scopes and metrics of the last request.
+    fn take_cuts(&mut self, name: &str) {
+        for cut in std::mem::take(&mut self.indexer.cuts) {
+            let rule = RequestRule::Limit.broken(cut.message.into_owned());
+            self.push_damage(Damage::new(name, cut.at as u64 * 8, rule.into()));
+        }
+        self.further += std::mem::take(&mut self.indexer.further_cuts);
     }
 
     /// Returns the trace, with a data stream for each resource.
@@ -147,7 +157,7 @@ impl TreeScan {
                 .with_stream(class, &name, bytes, move || PlacedEvents::new(&files, &places, number == 0));
         }
         if self.further > 0 {
-            let statement = format!("{} further places cannot be read", self.further);
+            let statement = format!("{} further places cannot be read as a whole", self.further);
             let rule = RequestRule::Request.broken(statement);
             self.damage.push(Damage::new(&*tree.name, 0, rule.into()));
         }

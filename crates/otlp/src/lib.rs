@@ -26,7 +26,7 @@
 //! | data point | name of the metric | `metric` and `series` (with attributes), `value`, or `count`, `sum`, `min`, `max`, `bucket_counts`, `explicit_bounds`, `scale`, `zero_count`, `zero_threshold`, `positive_offset`, `positive_counts`, `negative_offset`, `negative_counts`; `temporality`, `monotonic`, `start_time`, `flags`, `quantiles`, `exemplars`, attributes |
 //!
 //! Fields with their default values are left out. The role of a class has the description of its metric. It also
-//! says whether metadata of the metric or entities of the resource were not read.
+//! says whether metadata of the metric, entities of the resource, or long texts and attributes were not read.
 //!
 //! Events of a file are sorted by time, because spans are sent at their end. A log record without a time has the time
 //! at which it was observed, and says so. An end before the start of its span is moved to the start, and `end_time` has the
@@ -36,6 +36,9 @@
 //! attributes, the payload has `name`, `scope` and `fields`: arrays of names and texts. `own_fields` is the number of
 //! fields before the attributes. Data points also have `unit` and `description`. Beyond 4,096 resources, further ones
 //! share a data stream, and their attributes are an array of names and texts.
+//!
+//! Texts that many events share are cut to 1,024 bytes, and attributes of a resource or a scope that do not fit into
+//! 64 KiB are left out. Both are reported as damage.
 #![forbid(unsafe_code)]
 
 mod any_value;
@@ -64,6 +67,7 @@ mod row;
 mod rule;
 mod schema;
 mod shape;
+mod shared_limits;
 mod signal_guess;
 mod span;
 mod stored_kind;

@@ -11,11 +11,11 @@ use ichnos_model::event::EventValues;
 use ichnos_model::meaning::{Meaning, Meanings};
 
 use crate::any_value::{AnyValue, NamedValue, ValueDecoder};
-use crate::draft::MOST_TEXT;
 use crate::fault::Decoded;
 use crate::input::EncodedMessage;
 use crate::schema::{resource, scope};
 use crate::shape::{AnyShape, MemberShape, push_key_text, rename_repeated};
+use crate::shared_limits::{cut_text, limit_attributes};
 use ichnos_model::telemetry::element_field;
 
 /// Maximum number of shapes in the attributes of a resource or a scope. Beyond it, they are a list of names and texts.
@@ -219,6 +219,8 @@ fn name_text_pairs<'v>(
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OriginMessage<'m, 'a> {
     pub(crate) message: Option<&'m EncodedMessage<'a>>,
+    /// Offset of the message in its request, or of the message around it.
+    pub(crate) at: usize,
     /// URL of its schema, or empty.
     pub(crate) schema_url: &'m [u8],
 }
@@ -243,7 +245,9 @@ fn push_facts<'a>(
 pub(crate) struct Resource {
     pub(crate) attributes: OriginAttributes,
     /// `true` if it has entities, which are not read.
-    pub(crate) has_entities: bool,
+    has_entities: bool,
+    /// Statements about texts that are cut and attributes that are left out.
+    pub(crate) cuts: Vec<String>,
     /// `true` if it shares a data stream with others.
     pub(crate) is_shared: bool,
 }
@@ -256,7 +260,10 @@ const MACHINES: [&str; 4] = ["host.name", "k8s.pod.name", "container.id", "servi
 
 impl Resource {
     /// Decodes a resource.
-    pub(crate) fn decode(OriginMessage { message, schema_url }: OriginMessage<'_, '_>) -> Decoded<Self> {
+    pub(crate) fn decode(OriginMessage { message, schema_url, .. }: OriginMessage<'_, '_>) -> Decoded<Self> {
+        let mut cuts = Vec::new();
+        let schema_url =
+            cut_text(Cow::Borrowed(schema_url), format_args!("the schema URL of a resource"), &mut cuts);
         let mut found = Vec::new();
         let mut values = ValueDecoder::default();
         let (mut dropped, mut has_entities) = (0, false);
@@ -273,29 +280,35 @@ impl Resource {
                 Ok(())
             })?;
         }
+        dropped = u64::saturating_add(dropped, limit_attributes(&mut found, "a resource", &mut cuts));
         let known = &element_field::OF_RESOURCE;
         let mut facts = Vec::new();
-        push_facts(*known, schema_url, dropped, &mut facts);
+        push_facts(*known, &schema_url, dropped, &mut facts);
         let count = facts.len();
         // Later members with equal names are renamed.
         let is_repeated = facts.iter().any(|fact| found.iter().any(|attribute| attribute.name == fact.name));
         let at = if is_repeated { 0 } else { found.len() };
         found.splice(at..at, facts);
         let attributes = OriginAttributes::new(found, at..at + count, known);
-        Ok(Self { attributes, has_entities, is_shared: false })
+        Ok(Self { attributes, has_entities, cuts, is_shared: false })
     }
 
     /// Returns the resource with its attributes as a list of names and texts, for a data stream of many resources.
     pub(crate) fn to_shared(&self) -> Self {
         // Classes of the data stream serve all its resources, so they cannot tell which of them had only texts.
         let attributes = OriginAttributes::list(self.attributes.name_text_pairs(), true);
-        Self { attributes, has_entities: self.has_entities, is_shared: true }
+        Self { attributes, has_entities: self.has_entities, cuts: self.cuts.clone(), is_shared: true }
+    }
+
+    /// Returns `true` if it has entities, or texts or attributes beyond the limits, which are not read.
+    pub(crate) fn has_unread_fields(&self) -> bool {
+        self.has_entities || !self.cuts.is_empty()
     }
 
     /// Returns a key that is unique to the resource.
     pub(crate) fn key(&self) -> Vec<u8> {
         let mut key = self.attributes.key();
-        key.push(self.has_entities.into());
+        key.push(self.has_unread_fields().into());
         key
     }
 
@@ -335,15 +348,20 @@ impl Resource {
 /// An instrumentation scope: the library that recorded events.
 #[derive(Debug, Default)]
 pub(crate) struct InstrumentationScope {
-    /// Name, for categories. Empty if it is missing or longer than [`MOST_TEXT`].
+    /// Name, for categories. Empty if it is missing.
     pub(crate) name: String,
     /// Name, version and attributes.
     pub(crate) attributes: OriginAttributes,
+    /// Statements about texts that are cut and attributes that are left out.
+    pub(crate) cuts: Vec<String>,
 }
 
 impl InstrumentationScope {
     /// Decodes a scope.
-    pub(crate) fn decode(OriginMessage { message, schema_url }: OriginMessage<'_, '_>) -> Decoded<Self> {
+    pub(crate) fn decode(OriginMessage { message, schema_url, .. }: OriginMessage<'_, '_>) -> Decoded<Self> {
+        let mut cuts = Vec::new();
+        let schema_url =
+            cut_text(Cow::Borrowed(schema_url), format_args!("the schema URL of a scope"), &mut cuts);
         let (mut name, mut version) = (Cow::default(), Cow::default());
         let mut dropped = 0;
         let mut attributes = Vec::new();
@@ -359,10 +377,11 @@ impl InstrumentationScope {
                 Ok(())
             })?;
         }
+        let name = cut_text(name, format_args!("the name of a scope"), &mut cuts);
+        let version = cut_text(version, format_args!("the version of a scope"), &mut cuts);
+        dropped = u64::saturating_add(dropped, limit_attributes(&mut attributes, "a scope", &mut cuts));
         let mut all = Vec::new();
-        // Classes have the name, so it is limited.
-        let short = if name.len() > MOST_TEXT { &[][..] } else { &*name };
-        let text = String::from_utf8_lossy(short).into_owned();
+        let text = String::from_utf8_lossy(&name).into_owned();
         for (member, value) in [(element_field::SCOPE_NAME, name), (element_field::SCOPE_VERSION, version)] {
             if !value.is_empty() {
                 all.push(NamedValue::new(member, AnyValue::Text(value)));
@@ -370,18 +389,26 @@ impl InstrumentationScope {
         }
         push_facts(
             [element_field::SCOPE_SCHEMA, element_field::SCOPE_DROPPED],
-            schema_url,
+            &schema_url,
             dropped,
             &mut all,
         );
         let own = 0..all.len();
         all.extend(attributes);
-        Ok(Self { name: text, attributes: OriginAttributes::new(all, own, &element_field::OF_SCOPE) })
+        let attributes = OriginAttributes::new(all, own, &element_field::OF_SCOPE);
+        Ok(Self { name: text, attributes, cuts })
+    }
+
+    /// Returns `true` if texts or attributes beyond the limits are not read.
+    pub(crate) fn is_cut(&self) -> bool {
+        !self.cuts.is_empty()
     }
 
     /// Returns a key that is unique to the scope.
     pub(crate) fn key(&self) -> Vec<u8> {
-        self.attributes.key()
+        let mut key = self.attributes.key();
+        key.push(self.is_cut().into());
+        key
     }
 }
 
@@ -415,7 +442,7 @@ mod tests {
         ] {
             let json = format!(r#"{{"attributes":[{}]}}"#, attributes(names));
             let message = EncodedMessage::whole(json.as_bytes(), RequestEncoding::Json);
-            let origin = OriginMessage { message: Some(&message), schema_url: schema_url.as_bytes() };
+            let origin = OriginMessage { message: Some(&message), at: 0, schema_url: schema_url.as_bytes() };
             let Ok(resource) = Resource::decode(origin) else { panic!() };
             let shared = resource.to_shared();
             // A list does not become a list in a list.

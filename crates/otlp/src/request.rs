@@ -65,7 +65,10 @@ pub(crate) struct ElementOrigin<'m, 'a> {
     pub(crate) scope: OriginMessage<'m, 'a>,
     /// Number of the resource message in the request. Scopes of a resource share it.
     pub(crate) resource_number: usize,
-    pub(crate) metric: Option<&'m MetricHead>,
+    /// Number of the scope message in the request. Metrics of a scope share it.
+    pub(crate) scope_number: usize,
+    /// Metric, with its offset in the request.
+    pub(crate) metric: Option<(&'m MetricHead, usize)>,
 }
 
 /// Receives the elements of a request. An error ends the request.
@@ -103,7 +106,7 @@ pub(crate) fn visit_request(
         (RequestEncoding::Protobuf, None) => SignalGuess::of_request(bytes).signal(),
         _ => RequestSignal::Traces,
     };
-    let mut walk = RequestWalk { visitor, guess, resources: 0 };
+    let mut walk = RequestWalk { visitor, guess, resources: 0, scopes: 0 };
     EncodedMessage::whole(bytes, encoding).fields(names, |field, input| {
         let named = match field {
             request::SPANS => RequestSignal::Traces,
@@ -138,14 +141,15 @@ struct RequestWalk<'v> {
     visitor: &'v mut dyn ElementVisitor,
     /// Signal of elements that do not show theirs.
     guess: RequestSignal,
-    /// Number of resource messages so far.
+    /// Numbers of resource messages and scope messages so far.
     resources: usize,
+    scopes: usize,
 }
 
 impl RequestWalk<'_> {
     /// Visits `ResourceSpans` or one of the others. Fields can be in any order, so the resource is read first.
     fn resource_elements(&mut self, input: FieldInput<'_, '_>, signal: Option<RequestSignal>) -> Decoded<()> {
-        let (message, _) = input.message()?;
+        let (message, Range { start: mut at, .. }) = input.message()?;
         // Requests of several signals can be concatenated.
         let signal = signal.unwrap_or_else(|| match &message {
             EncodedMessage::Wire(bytes, _) => SignalGuess::of_resource(bytes).certain().unwrap_or(self.guess),
@@ -154,13 +158,16 @@ impl RequestWalk<'_> {
         let (mut resource, mut schema_url) = (None, Cow::default());
         message.fields(resource_elements::HEAD, |field, input| {
             match field {
-                resource_elements::RESOURCE => resource = Some(input.message()?.0),
+                resource_elements::RESOURCE => {
+                    let (message, range) = input.message()?;
+                    (resource, at) = (Some(message), range.start);
+                }
                 _ => schema_url = input.text()?,
             }
             Ok(())
         })?;
         self.resources += 1;
-        let resource = OriginMessage { message: resource.as_ref(), schema_url: &schema_url };
+        let resource = OriginMessage { message: resource.as_ref(), at, schema_url: &schema_url };
         message.fields(resource_elements::SCOPES[signal as usize], |_, input| {
             input.each(|input| self.scope_elements(input, resource, signal))
         })
@@ -173,19 +180,23 @@ impl RequestWalk<'_> {
         resource: OriginMessage<'_, '_>,
         signal: RequestSignal,
     ) -> Decoded<()> {
-        let (message, _) = input.message()?;
+        let (message, Range { start: mut at, .. }) = input.message()?;
         let (mut scope, mut schema_url) = (None, Cow::default());
         message.fields(scope_elements::HEAD, |field, input| {
             match field {
-                scope_elements::SCOPE => scope = Some(input.message()?.0),
+                scope_elements::SCOPE => {
+                    let (message, range) = input.message()?;
+                    (scope, at) = (Some(message), range.start);
+                }
                 _ => schema_url = input.text()?,
             }
             Ok(())
         })?;
         let names = scope_elements::ELEMENTS[signal as usize];
-        let scope = OriginMessage { message: scope.as_ref(), schema_url: &schema_url };
-        let resource_number = self.resources - 1;
-        let origin = ElementOrigin { signal, resource, scope, resource_number, metric: None };
+        let scope = OriginMessage { message: scope.as_ref(), at, schema_url: &schema_url };
+        let (resource_number, scope_number) = (self.resources - 1, self.scopes);
+        self.scopes += 1;
+        let origin = ElementOrigin { signal, resource, scope, resource_number, scope_number, metric: None };
         if signal != RequestSignal::Metrics {
             self.visitor.origin(&origin)?;
         }
@@ -211,7 +222,7 @@ impl RequestWalk<'_> {
             Ok(head) => head,
             Err(fault) => return self.visitor.rejected(origin.signal, fault, range),
         };
-        let origin = ElementOrigin { metric: Some(&head), ..origin };
+        let origin = ElementOrigin { metric: Some((&head, range.start)), ..origin };
         self.visitor.origin(&origin)?;
         MetricHead::points(message, |point, range| self.element(&point, range, &origin))
     }
@@ -222,7 +233,7 @@ impl RequestWalk<'_> {
         range: Range<usize>,
         origin: &ElementOrigin<'_, '_>,
     ) -> Decoded<()> {
-        match RequestElement::decode(origin.signal, message, origin.metric) {
+        match RequestElement::decode(origin.signal, message, origin.metric.map(|(metric, _)| metric)) {
             Ok(element) => self.visitor.element(&element, range),
             Err(fault) => self.visitor.rejected(origin.signal, fault, range),
         }

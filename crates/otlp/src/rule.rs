@@ -9,5 +9,8 @@ ichnos_model::rules! {
             "the program that wrote the file was interrupted or is faulty, or bytes of the file were changed";
         /// Spans, log records and data points have the fields of their messages.
         Element: "element", true, "fix the program that sent it; other elements of the request are read";
+        /// Texts and attributes that many events share are short.
+        Limit: "limit", true,
+            "shorten it in the program that sent it; the beginning of the text and the other attributes are read";
     }
 }

@@ -95,7 +95,7 @@ fn what_elements_lose_is_listed() {
 }
 
 const UNREAD: &str =
-    "metadata of a metric, its unit or description beyond 1,024 bytes, or entities of a resource";
+    "metadata of a metric, entities of a resource, or long texts and attributes that events share";
 
 #[test]
 fn unread_fields_are_listed() {
@@ -108,7 +108,8 @@ fn unread_fields_are_listed() {
     let metadata = r#""metadata":[{"key":"a","value":{"stringValue":"b"}}],"#;
     let entities = r#""entityRefs":[{"type":"host","idKeys":["host.id"]}]"#;
     let description = format!(r#""description":"{}","#, "a".repeat(1_025));
-    for (resource, metric) in [("", metadata), (entities, ""), ("", description.as_str())] {
+    let long = format!(r#""attributes":[{{"key":"a","value":{{"stringValue":"{}"}}}}]"#, "a".repeat(1 << 16));
+    for (resource, metric) in [("", metadata), (entities, ""), ("", &description), (&long, "")] {
         assert_eq!(losses(&request(resource, metric)), [format!("1 {UNREAD}")]);
     }
 }
@@ -311,4 +312,28 @@ fn shared_classes_keep_fields() {
             assert_eq!(found.matches(&attribute(name)).count(), 1, "{name}: {}", &found[..400]);
         }
     }
+}
+
+/// Names and descriptions from other formats have no limit.
+#[test]
+fn long_descriptions_of_metrics_are_read_once() {
+    let points: Vec<String> =
+        (0..1_000).map(|time| format!(r#"{{"timeUnixNano":"{time}","asInt":"1"}}"#)).collect();
+    let metric = format!(
+        r#"{{"name":"a","description":"DESCRIPTION","gauge":{{"dataPoints":[{}]}}}}"#,
+        points.join(",")
+    );
+    let directory = tempfile::tempdir().unwrap();
+    let [input, lines, output] =
+        ["in.otlp.jsonl", "in.jsonl", "out.otlp.jsonl"].map(|name| directory.path().join(name));
+    std::fs::write(&input, metrics("", &metric)).unwrap();
+    convert(&open(&input), "jsonl", None, &lines);
+    let long = "a".repeat(4 << 20);
+    let text = std::fs::read_to_string(&lines).unwrap();
+    std::fs::write(&lines, text.replace("DESCRIPTION", &long)).unwrap();
+    let begin = std::time::Instant::now();
+    convert(&open(&lines), "otlp", None, &output);
+    assert!(begin.elapsed().as_secs() < 4, "{:?}", begin.elapsed());
+    let found = std::fs::read_to_string(output).unwrap();
+    assert_eq!((found.matches(&long).count(), found.matches("asInt").count()), (1, 1_000));
 }

@@ -125,7 +125,8 @@ impl HttpConnection<'_> {
             return full();
         }
         checked.map_err(|fault| HttpRefusal::new(HttpStatus::BadRequest, fault.to_string()))?;
-        let EventIndexer { contexts, mut places, rejected, accepted, rejections, share: own, .. } = indexer;
+        let EventIndexer { contexts, mut places, rejected, accepted, rejections, cuts, share: own, .. } =
+            indexer;
         places.sort_by_key(|place| place.time);
         let reason = rejected.first().map(|rejected| rejected.fault.to_string()).unwrap_or_default();
         let request = ReceivedRequest {
@@ -134,6 +135,7 @@ impl HttpConnection<'_> {
             signal,
             contexts,
             places,
+            cuts,
             arrived: wall_clock(),
             _shares: (share, own),
         };

@@ -1,7 +1,7 @@
 //! Events of received requests, sorted by time.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap, HashSet, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +23,7 @@ use crate::class::DraftOrigin;
 use crate::draft_reader::DraftReader;
 use crate::fault::{Decoded, RequestFault};
 use crate::origin::Resource;
+use crate::rule::RequestRule;
 
 /// A request with the position of its next event. Ordered by the time of this event, then by arrival.
 struct WaitingEvents {
@@ -116,8 +117,14 @@ pub(super) struct RequestFeed {
     current: FeedMessage,
     /// Event after the start of its data stream.
     waiting: Option<ReadEvent>,
+    /// Statements about what is left out of resources, scopes and metrics, each reported once.
+    cuts: HashSet<String>,
+    damage: VecDeque<Damage>,
     is_closed: bool,
 }
+
+/// Maximum number of statements about what is left out.
+const MOST_CUTS: usize = 1_000;
 
 impl RequestFeed {
     pub(super) fn new(
@@ -141,6 +148,8 @@ impl RequestFeed {
             values: EventValues::default(),
             current: FeedMessage::Nothing,
             waiting: None,
+            cuts: HashSet::new(),
+            damage: VecDeque::new(),
             is_closed: false,
         })
     }
@@ -161,7 +170,16 @@ impl RequestFeed {
             let streams = request.contexts.resources().iter().map(|resource| self.streams.get(resource));
             let streams = streams.collect();
             self.requests += 1;
+            request.cuts.iter().for_each(|cut| self.note_cut(&cut.message));
             self.open.extend(WaitingEvents::new(request, self.requests, streams).map(Reverse));
+        }
+    }
+
+    /// Reports what is left out. Exporters send the same metrics again and again.
+    fn note_cut(&mut self, statement: &str) {
+        if self.cuts.len() < MOST_CUTS && self.cuts.insert(statement.to_owned()) {
+            let rule = RequestRule::Limit.broken(statement);
+            self.damage.push_back(Damage::new(&*self.name, 0, rule.into()));
         }
     }
 
@@ -171,6 +189,10 @@ impl RequestFeed {
             return self.deliver(event);
         }
         self.open_requests();
+        if let Some(damage) = self.damage.pop_front() {
+            self.current = FeedMessage::Damage(damage);
+            return LivePoll::Message(Head::new(MessageKind::Damage, None));
+        }
         let now = wall_clock();
         let before = now.saturating_sub(self.delay);
         let is_ready = |Reverse(open): &Reverse<WaitingEvents>| self.is_closed || open.time <= before;

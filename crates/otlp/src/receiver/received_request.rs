@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::memory::RequestShare;
 use crate::context_table::ContextTable;
 use crate::event_indexer::ElementPlace;
+use crate::fault::RequestFault;
 use crate::input::RequestEncoding;
 use crate::request_signal::RequestSignal;
 
@@ -17,6 +18,8 @@ pub(super) struct ReceivedRequest {
     pub(super) contexts: ContextTable,
     /// Events, sorted by time.
     pub(super) places: Vec<ElementPlace>,
+    /// First statements about what is left out of its resources, scopes and metrics.
+    pub(super) cuts: Vec<RequestFault>,
     /// Time of arrival, in nanoseconds since 1970.
     pub(super) arrived: u64,
     /// Memory of the body, and of what was found in it.

@@ -4,8 +4,11 @@ use std::io::Write as _;
 use std::net::Shutdown;
 use std::time::{Duration, Instant};
 
+use ichnos_model::Message;
+use ichnos_model::live::{LiveFeed as _, LivePoll};
+
 use crate::http::{JSON, PROTOBUF, connect, drain, gzip, options, post, read_answer, receiver};
-use crate::support::print;
+use crate::support::{open, print, print_trace};
 
 /// A field with a length, in protobuf.
 fn wrap(number: u8, inner: &[u8]) -> Vec<u8> {
@@ -176,19 +179,92 @@ fn many_resources_share_a_data_stream() {
     assert!(text.contains("e1999: ") && text.contains("a1999 = 2"), "{text}");
 }
 
-/// Texts of a metric are not compared for each of its points.
+/// Texts and attributes that events share are not copied for each of them at any length. What is left out is reported.
 #[test]
-fn long_texts_of_metrics_take_no_time() {
-    let (long, points) = ("a".repeat(1 << 20), r#"{"asInt":1},"#.repeat(10_000));
-    let metric = |texts: &str| {
-        let points = points.trim_end_matches(',');
-        let metric = format!(r#"{{"name":"m",{texts},"gauge":{{"dataPoints":[{points}]}}}}"#);
-        format!(r#"{{"resourceMetrics":[{{"resource":{{}},"scopeMetrics":[{{"metrics":[{metric}]}}]}}]}}"#)
+fn shared_texts_are_limited() {
+    const TEMPLATE: &str = r#"{"resourceMetrics":[{"resource":{RESOURCE},"schemaUrl":"RESOURCE_URL",
+        "scopeMetrics":[{"scope":{SCOPE},"schemaUrl":"SCOPE_URL","metrics":[{METRIC,"gauge":{"dataPoints":[POINTS]}}]}]}]}"#;
+    const PLACES: [(&str, &str); 5] = [
+        ("RESOURCE_URL", ""),
+        ("RESOURCE", ""),
+        ("SCOPE_URL", ""),
+        ("SCOPE", ""),
+        ("METRIC", r#""name":"m""#),
+    ];
+    let (long, points) = ("a".repeat(1 << 18), vec![r#"{"asInt":1}"#; 1_000].join(","));
+    let cut =
+        |what: &str| format!("expected at most 1024 bytes in {what}, found 262144; the rest is left out");
+    let left_out = |what: &str| {
+        format!("expected at most 65536 bytes of attributes in {what}, found more; 1 of 2 are left out")
     };
+    let attribute =
+        |key: &str, text: &str| format!(r#"{{"key":"{key}","value":{{"stringValue":"{text}"}}}}"#);
+    let attributes = [attribute("a", &long), attribute("b", "kept")].join(",");
+    let attributes = format!(r#""attributes":[{attributes}]"#);
     let begin = Instant::now();
-    for name in ["unit", "description"] {
-        let text = print(&[("a.json", metric(&format!(r#""{name}":"{long}""#)).as_bytes())]);
-        assert_eq!(text.lines().count(), 10_000);
+    for (place, content, statement, shown) in [
+        ("METRIC", format!(r#""name":"{long}""#), cut("the name of a metric"), "aaaa: "),
+        ("METRIC", format!(r#""name":"m","unit":"{long}""#), cut(r#"the unit of the metric "m""#), "m: "),
+        (
+            "METRIC",
+            format!(r#""name":"m","description":"{long}""#),
+            cut(r#"the description of the metric "m""#),
+            "m: ",
+        ),
+        ("SCOPE", format!(r#""name":"{long}""#), cut("the name of a scope"), "otel.scope.name = \"aaaa"),
+        (
+            "SCOPE",
+            format!(r#""version":"{long}""#),
+            cut("the version of a scope"),
+            "otel.scope.version = \"aaaa",
+        ),
+        ("SCOPE_URL", long.clone(), cut("the schema URL of a scope"), "otel.scope.schema_url = \"aaaa"),
+        ("SCOPE", attributes.clone(), left_out("a scope"), "b = \"kept\""),
+        (
+            "RESOURCE_URL",
+            long.clone(),
+            cut("the schema URL of a resource"),
+            "otel.resource.schema_url = \"aaaa",
+        ),
+        ("RESOURCE", attributes.clone(), left_out("a resource"), "dropped_attributes = 1"),
+    ] {
+        let mut request = TEMPLATE.replace("POINTS", &points);
+        for (known, default) in PLACES {
+            request = request.replace(known, if known == place { &content } else { default });
+        }
+        let opened = open(&[("a.json", request.as_bytes())]);
+        let [damage] = opened.traces[0].damage() else { panic!("{:?}", opened.traces[0].damage()) };
+        assert_eq!(damage.kind.to_string(), statement);
+        assert!(request.as_bytes()[damage.bit as usize / 8..].starts_with(b"{"), "{damage}");
+        let text = print_trace(&*opened.traces[0]);
+        assert_eq!(text.lines().count(), 1_000, "{statement}");
+        assert!(text.lines().all(|line| line.contains(shown)), "{shown}: {:?}", text.get(..2_000));
+        assert!(text.len() < 2_000 * 1_000, "{statement}: {}", text.len());
     }
     assert!(begin.elapsed() < Duration::from_secs(8), "{:?}", begin.elapsed());
+}
+
+/// Exporters send the same metrics again and again.
+#[test]
+fn what_is_left_out_is_reported_once() {
+    let long = "a".repeat(1_025);
+    let body = format!(
+        r#"{{"resourceMetrics":[{{"scopeMetrics":[{{"metrics":[{{"name":"m","description":"{long}","gauge":{{"dataPoints":[{{"asInt":1}}]}}}}]}}]}}]}}"#
+    );
+    let mut receiver = receiver(&options());
+    let mut stream = connect(&receiver);
+    for _ in 0..2 {
+        assert_eq!(post(&mut stream, "/v1/metrics", JSON, body.as_bytes()).0, 200);
+    }
+    receiver.stop();
+    let (mut damage, mut events) = (Vec::new(), 0);
+    while let LivePoll::Message(_) = receiver.poll() {
+        match receiver.current().unwrap() {
+            Message::Damage(found) => damage.push(found.kind.to_string()),
+            Message::Event(_) => events += 1,
+            _ => {}
+        }
+    }
+    let wanted = r#"expected at most 1024 bytes in the description of the metric "m", found 1025; the rest is left out"#;
+    assert_eq!((damage, events), (vec![wanted.to_owned()], 2));
 }

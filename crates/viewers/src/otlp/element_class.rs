@@ -23,7 +23,7 @@ const NAME: &str = "name";
 const MIXED: &str = "list or array without a common type, or of an exemplar -> texts";
 const ORIGINS: &str = "attributes of a resource or scope: too many, or long names -> texts";
 const UNREAD: &str =
-    "metadata of a metric, its unit or description beyond 1,024 bytes, or entities of a resource";
+    "metadata of a metric, entities of a resource, or long texts and attributes that events share";
 const SHARED: &str = "event beyond the limit of classes: fields -> attributes with texts";
 
 /// Own fields that are no single values.
