@@ -58,5 +58,7 @@ unsafe fn load(
         registered?;
         register_replacement(database, functions::replace);
     }
+    // If the system refuses, a file that another program truncates during a query ends the process.
+    let _ = ichnos::io::handle_bus_errors();
     Ok(true)
 }

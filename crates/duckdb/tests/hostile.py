@@ -5,6 +5,7 @@ hostile.py EXTENSION COMMAND [TRACES]
 """
 import os
 import random
+import subprocess
 import sys
 import tempfile
 
@@ -133,8 +134,20 @@ def damaged_ctf(directory, seed):
             ask("FROM %s('%s')" % (function, target))
 
 
+def truncated(directory):
+    """Another program truncates a file while a query reads it."""
+    path, count = os.path.join(directory, "shrinking"), 400_000
+    generator = os.path.join(examples, "../benches/make_trace.py")
+    subprocess.check_call([sys.executable, generator, path, "1", str(count)], stdout=subprocess.DEVNULL)
+    rows = connection.execute("SELECT ts, event FROM read_trace('%s')" % path)
+    assert rows.fetchone() is not None
+    os.truncate(os.path.join(path, "chan_0"), 1 << 16)
+    assert 0 < len(rows.fetchall()) < count - 1
+
+
 arguments()
 with tempfile.TemporaryDirectory() as directory:
+    truncated(directory)
     texts(directory)
     damaged(directory, 58)
     damaged_ctf(directory, 58)

@@ -59,6 +59,8 @@ mod _ichnos {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        // If the system refuses, files that other programs truncate end the process, as for other packages that map files.
+        let _ = ichnos::io::handle_bus_errors();
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         let error = module.py().get_type::<Error>();
         for name in ["path", "byte", "help"] {

@@ -140,11 +140,13 @@ fn check_fields(
         Some((option, name)) => {
             let failure = CallFailure::new(format!("{option}: no event has a field `{}`", shown(name)));
             let keys = if option == "by" { &KEY_NAMES[..] } else { &[] };
-            let others = || match keys {
+            // A name can be a key of other traces.
+            let keys: Vec<&str> = keys.iter().copied().filter(|key| *key != name).collect();
+            let others = || match &keys[..] {
                 [] => "`Trace.schema` has all fields".to_owned(),
                 keys => format!("by takes {} or a field; `Trace.schema` has all fields", keys.join(", ")),
             };
-            let similar = did_you_mean(name, names().chain(keys.iter().copied().filter(|key| *key != name)));
+            let similar = did_you_mean(name, names().chain(keys.iter().copied()));
             Err(failure.help(similar.unwrap_or_else(others)))
         }
     }

@@ -2,6 +2,8 @@
 """Reads damaged traces: each call has an answer or raises `ichnos.Error`, and never ends the process. hostile.py COMMAND [TRACES]"""
 import os
 import random
+import subprocess
+import sys
 import tempfile
 
 import pyarrow
@@ -86,7 +88,22 @@ def directories(directory, chance):
         read(target)
 
 
+def truncated(directory):
+    """Another program truncates a file while its events are read."""
+    path, count = os.path.join(directory, "shrinking"), 100_000
+    generator = os.path.join(examples, "../benches/make_trace.py")
+    subprocess.check_call([sys.executable, generator, path, "1", str(count)], stdout=subprocess.DEVNULL)
+    trace = ichnos.open(path)
+    events = iter(trace.events())
+    first = next(events)
+    os.truncate(os.path.join(path, "chan_0"), 1 << 16)
+    read = 1 + sum(1 for _ in events)
+    assert first.stream and read < count, read
+    assert list(trace.losses), "no loss of truncated data"
+
+
 with tempfile.TemporaryDirectory() as directory:
+    truncated(directory)
     files(directory, random.Random(58))
     directories(directory, random.Random(59))
 assert len(list(ichnos.open(LTTNG).events())) > 0

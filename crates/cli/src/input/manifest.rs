@@ -145,8 +145,7 @@ impl ManifestParser<'_> {
 fn find(directory: &Path, text: &str) -> Result<Vec<PathBuf>, String> {
     let path = directory.join(text);
     if path.symlink_metadata().is_ok() {
-        // Only `-` alone is standard input.
-        return Ok(vec![if path.as_os_str() == "-" { PathBuf::from("./-") } else { path }]);
+        return Ok(vec![not_standard_input(path)]);
     }
     if !is_pattern(text) {
         return Err(format!("there is no file or directory `{}`", path.display()));
@@ -180,8 +179,13 @@ fn find(directory: &Path, text: &str) -> Result<Vec<PathBuf>, String> {
     found.retain(|path| path.metadata().is_ok_and(|found| found.is_file() || found.is_dir()));
     match found.is_empty() {
         true => Err(format!("no file or directory matches `{}`", path.display())),
-        false => Ok(found),
+        false => Ok(found.into_iter().map(not_standard_input).collect()),
     }
+}
+
+/// Returns a path of the same file that does not mean standard input, as `-` alone does.
+fn not_standard_input(path: PathBuf) -> PathBuf {
+    if path.as_os_str() == "-" { PathBuf::from("./-") } else { path }
 }
 
 /// Returns `true` if a directory contains a name.
@@ -277,6 +281,8 @@ mod tests {
             find(directory.path(), "n[12]/star.log"),
             Ok(["n1/star.log", "n2/star.log"].map(path).to_vec())
         );
+        // Relative to an empty path, `-` would mean standard input.
+        assert_eq!(not_standard_input(PathBuf::from("-")), PathBuf::from("./-"));
         assert!(find(directory.path(), "n[12]/[x").unwrap_err().starts_with("invalid pattern `n[12]/[x`: "));
     }
 

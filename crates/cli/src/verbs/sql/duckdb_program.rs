@@ -22,6 +22,9 @@ use crate::progress::interrupt;
 /// DuckDB's program.
 const PROGRAM: &str = "duckdb";
 
+/// Program of the system that makes another program write each line at once.
+const LINE_BUFFERING: &str = "stdbuf";
+
 /// Variable that names Python, and its name otherwise.
 const PYTHON_VARIABLE: &str = "ICHNOS_PYTHON";
 const PYTHON: &str = "python3";
@@ -33,7 +36,7 @@ const GRACE: Duration = Duration::from_millis(500);
 /// Time after a signal that the reader of the output has to take the rest.
 const REST: Duration = Duration::from_millis(200);
 
-/// Maximum length in bytes of an answer's part that a terminal shows at once.
+/// Maximum length in bytes of an answer's part that is printed at once.
 const PART: usize = 64 << 10;
 
 /// Text for people, without colors.
@@ -78,7 +81,10 @@ impl DuckDbProgram {
     ) -> Result<Exit, Failure> {
         let (command, name) = match self {
             Self::Shell(program) => {
-                let mut command = Command::new(program);
+                let mut command = match query {
+                    Some(_) => writing_lines(program),
+                    None => Command::new(program),
+                };
                 command.arg("-unsigned");
                 // DuckDB has its own table for people, which leaves out rows in the middle.
                 if format != SqlFormat::Box {
@@ -118,6 +124,19 @@ impl DuckDbProgram {
             }
         };
         ended(status, name)
+    }
+}
+
+/// Returns a command that runs DuckDB's program. Into a pipe, it would write large blocks: a terminal would not show the
+/// first answer before the last one, and never after Ctrl-C.
+fn writing_lines(program: &Path) -> Command {
+    match on_path(LINE_BUFFERING).filter(|_| io::stdout().is_terminal()) {
+        None => Command::new(program),
+        Some(buffering) => {
+            let mut command = Command::new(buffering);
+            command.arg("-oL").arg(program);
+            command
+        }
     }
 }
 
@@ -196,11 +215,8 @@ fn printed(mut command: Command, format: SqlFormat) -> io::Result<io::Result<Exi
 /// Work of a thread that copies.
 type Copy = Box<dyn FnOnce() -> io::Result<()> + Send>;
 
-/// Prints answers. A terminal shows each part when it arrives.
+/// Prints each part of the answers when it arrives.
 fn print_answer(mut answer: ChildStdout, mut output: Destination) -> io::Result<()> {
-    if let Destination::Plain(_) = output {
-        return output.write_buffered(|output| io::copy(&mut answer, output).map(drop));
-    }
     let mut part = vec![0; PART];
     loop {
         match answer.read(&mut part) {
