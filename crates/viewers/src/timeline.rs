@@ -746,8 +746,8 @@ impl EventOf<'_, '_> {
         let place = &self.location.place;
         let next = next_thread(self.event, &self.class.class, place);
         let track = tracks.of_processor(self.trace, place.processor);
-        let name = next.filter(|next| next.number != 0).map(|next| {
-            let name = match next.name {
+        let name = next.as_ref().filter(|next| next.number != 0).map(|next| {
+            let name = match &*next.name {
                 "" => format!("thread {}", next.number),
                 name => format!("{name} ({})", next.number),
             };

@@ -112,6 +112,10 @@ fn unread_fields_are_listed() {
     for (resource, metric) in [("", metadata), (entities, ""), ("", &description), (&long, "")] {
         assert_eq!(losses(&request(resource, metric)), [format!("1 {UNREAD}")]);
     }
+    // Smaller attributes are kept.
+    let small = r#"[{"key":"b","value":{"stringValue":"kept"}},"#;
+    let found = round_trip(&request(&long.replace('[', small), ""));
+    assert!(found[0].contains("kept") && found[0].contains(r#""droppedAttributesCount":1"#), "{found:?}");
 }
 
 #[test]

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use super::encoding::{OtlpEncoding, OtlpField};
 use super::origins::EncodedOrigin;
 use super::schema::{data, metric};
-use ichnos_analysis::events::tracks::name_key;
 
 /// Default minimum size of a full request in bytes.
 pub(super) const FULL: usize = 128 << 10;
@@ -101,7 +100,7 @@ pub(super) struct MetricHead {
 }
 
 impl MetricData {
-    /// Returns the number of a metric. `texts` are the [keys](name_key) of its name, unit and description.
+    /// Returns the number of a metric. `texts` are the keys of its name, unit and description.
     pub(super) fn metric_key(self, texts: [u64; 3]) -> u64 {
         let (kind, temporality) = match self {
             Self::Gauge => (0, 0),
