@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::{StringBuilder, StringDictionaryBuilder};
 use arrow_array::types::Int32Type;
-use arrow_array::{Array as _, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use ichnos::tables::{EventColumn, EventScan, ReadBlock, ReadRows};
 
