@@ -30,13 +30,11 @@ pub enum GroupBy {
     Field(String),
 }
 
-/// Returns the meaning that a name in an option selects. As in tables, `operation` is the operation's identifier. No name
-/// selects [`Meaning::Stack`]: stacks have other numbers in each trace.
+/// Returns the meaning that a name in an option selects. As in tables, `operation` is the operation's identifier.
 #[must_use]
 pub fn named_meaning(name: &str) -> Option<Meaning> {
     match name {
         "operation" => Some(Meaning::OperationId),
-        "stack" => None,
         name => name.parse().ok(),
     }
 }

@@ -158,14 +158,6 @@ fn fields_of_dynamic_classes() {
     stats("celsiu").expect(2, &["--by: no event has a field `celsiu`", "did you mean `celsius`?"]);
 }
 
-/// In each trace, a number means another stack.
-#[test]
-fn stacks_are_no_rows() {
-    let path = root().join("examples/one-request/waits.tar.zst");
-    let stats = ichnos(["stats", "--by", "stack", path.to_str().unwrap()]);
-    stats.expect(2, &["--by: no event has a field `stack`"]);
-}
-
 /// Durations on two threads overlap. The events' roles are known only after reading.
 #[test]
 fn pairs_of_dynamic_classes() {
