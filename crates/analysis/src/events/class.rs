@@ -99,10 +99,8 @@ pub struct ViewerClass {
     process: ProcessFields,
     thread: Option<FieldRef>,
     processor: Option<FieldRef>,
-    /// Process name and thread name.
-    place_names: [Option<TextField>; 2],
-    /// Text that identifies the thread, which serves as its name.
-    thread_text: Option<TextField>,
+    /// Process name, thread name, and the text that identifies the thread, which serves as its name.
+    place_names: [Option<TextField>; 3],
     keys: Vec<FieldRef>,
     counter: CounterFields,
     stack: Option<FieldRef>,
@@ -138,10 +136,10 @@ impl ContextUse {
         event: &Event<'_>,
         process: &ProcessFields,
         thread: Option<&FieldRef>,
-        names: &[Option<TextField>; 2],
+        names: &[Option<TextField>; 3],
     ) -> Self {
         let [machine, component] = process.names.each_ref().map(field_of);
-        let [process_name, thread_name] = names.each_ref().map(field_of);
+        let [process_name, thread_name, _] = names.each_ref().map(field_of);
         let fields = [process.number.as_ref(), machine, component, thread, process_name, thread_name];
         let is_in_context = |field: &FieldRef| field.scope() == Scope::CommonContext;
         let is_whole = fields.into_iter().flatten().all(is_in_context);
@@ -256,7 +254,8 @@ impl ViewerClass {
         let is_hidden = |meaning| matches!(meaning, Meaning::Stack | Meaning::Hidden);
         let hidden = class.meanings.iter().filter(|(_, meaning)| is_hidden(*meaning));
         let (process, thread) = (ProcessFields::from_event(event), first(Meaning::Thread));
-        let place_names = [process_name, text(Meaning::ThreadName).or_else(|| named_thread(event))];
+        let thread_name = text(Meaning::ThreadName).or_else(|| named_thread(event));
+        let place_names = [process_name, thread_name, thread_text(event)];
         Self {
             context: ContextUse::from_event(event, &process, thread.as_ref(), &place_names),
             form,
@@ -267,7 +266,6 @@ impl ViewerClass {
             thread,
             processor: FieldRef::for_processor(event),
             place_names,
-            thread_text: thread_text(event),
             keys,
             counter,
             stack: first(Meaning::Stack),
@@ -381,13 +379,14 @@ impl ViewerClass {
         texts: &'p mut [String; 2],
     ) -> EventPlace<'p> {
         let text = |field: &Option<TextField>| field.as_ref()?.get(event);
-        let [process_name, thread_name] = self.place_names.each_ref().map(text);
+        let [process_name, thread_name, thread_text] = &self.place_names;
+        let process_name = text(process_name);
         // A thread may be identified by its name alone.
-        let thread_name = thread_name.or_else(|| text(&self.thread_text));
-        let [process_text, thread_text] = texts;
+        let thread_name = text(thread_name).or_else(|| text(thread_text));
+        let [process_place, thread_place] = texts;
         EventPlace {
-            process_name: process_name.map(|name| kept(name, process_text)),
-            thread_name: thread_name.map(|name| kept(name, thread_text)),
+            process_name: process_name.map(|name| kept(name, process_place)),
+            thread_name: thread_name.map(|name| kept(name, thread_place)),
             ..place
         }
     }

@@ -127,12 +127,17 @@ fn can_be_verified(arguments: &[OsString]) -> bool {
     let is_text = |output: &str| {
         let extension = Path::new(output).extension().and_then(OsStr::to_str).unwrap_or_default();
         ["csv", "tsv", "txt", "parquet"].contains(&&*extension.to_lowercase())
-            || has_options(&["csv", "tsv", "pretty", "log", "log-json", "parquet", "perfetto", "otlp"])
+            || has_options(&[
+                "csv", "tsv", "pretty", "log", "log-json", "parquet", "perfetto", "chrome", "otlp",
+            ])
+            || output.ends_with(".otlp.jsonl")
             || output.contains("://")
     };
+    // Tests can have their files in memory.
+    let is_device = |output: &str| output.starts_with("/dev/") && !output.starts_with("/dev/shm/");
     words.first().is_some_and(|verb| writes.contains(verb))
-        && output.is_some_and(|output| *output != "-" && !output.starts_with("/dev/") && !is_text(output))
-        && !has_options(&["--dry-run", "--verify", "--help", "-h"])
+        && output.is_some_and(|output| *output != "-" && !is_device(output) && !is_text(output))
+        && !has_options(&["--dry-run", "--verify", "--listen", "--help", "-h"])
         && !words.iter().any(|word| word.starts_with("--shard"))
 }
 
