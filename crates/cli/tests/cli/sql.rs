@@ -148,10 +148,10 @@ fn ctrl_c_ends_a_query_whose_output_nobody_reads() {
     let directory = Directory::new("sql-unread");
     let extension = directory.join("e.duckdb_extension");
     fs::write(&extension, "").unwrap();
-    // More than the output and the buffer hold.
+    // More than the output holds, and less than it holds together with the pipe of the script.
     script(
         &directory.join("duckdb"),
-        "/usr/bin/head -c 150000 /dev/zero\necho waiting >&2\nexec /bin/sleep 60",
+        "/usr/bin/head -c 100000 /dev/zero\necho waiting >&2\nexec /bin/sleep 60",
     );
     let mut command = sql_command(&directory, Some(&extension), &["a", "FROM trace", "--format=csv"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
