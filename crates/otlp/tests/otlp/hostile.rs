@@ -8,7 +8,7 @@ use ichnos_model::Message;
 use ichnos_model::live::{LiveFeed as _, LivePoll};
 
 use crate::http::{JSON, PROTOBUF, connect, drain, gzip, options, post, read_answer, receiver};
-use crate::support::{open, print, print_trace};
+use crate::support::{open, print_trace};
 
 /// A field with a length, in protobuf.
 fn wrap(number: u8, inner: &[u8]) -> Vec<u8> {
