@@ -198,7 +198,7 @@ pub struct ElementRole {
     pub has_lowered_values: bool,
     /// `true` if attributes of the resource or scope became texts, because there were too many.
     pub has_changed_origin: bool,
-    /// `true` if metadata of the metric, or entities of the resource, were not read.
+    /// `true` if metadata of the metric, entities of the resource, or long texts and attributes were not read.
     pub has_unread_fields: bool,
     /// `true` if there were too many classes: the payload has the names and texts of all fields in an array.
     pub is_shared: bool,

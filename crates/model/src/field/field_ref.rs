@@ -172,8 +172,8 @@ impl FieldRef {
         Some(&plan.node(self.targets.first()?.node).class)
     }
 
-    /// Returns the encoding of the field's [texts](FieldValue::Text): UTF-8 for fields without text, and in the same
-    /// cases as `None` in [`class`](Self::class).
+    /// Returns the encoding of the field's [texts](FieldValue::Text), like [`class`](Self::class) from the first of
+    /// several variant options. UTF-8 for fields without text, and if the class is `None`.
     #[must_use]
     pub fn encoding(&self, event: &Event<'_>) -> StringEncoding {
         match self.class(event).map(|class| &class.kind) {
